@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// console is what a verb talks through: results go to out, remarks and
+// progress to err.
+type console struct {
+	out, err io.Writer
+	json     bool // print results as JSON
+	width    int  // columns of the terminal behind err, 0 when it is none
+}
+
+func newConsole(out, err *os.File) *console {
+	c := &console{out: out, err: err}
+	if width, _, failed := term.GetSize(int(err.Fd())); failed == nil {
+		c.width = width
+	}
+	return c
+}
+
+// result prints value as JSON when --json was given, else lets text write it
+// for people.
+func (c *console) result(value any, text func(w io.Writer) error) error {
+	if !c.json {
+		return text(c.out)
+	}
+	encoder := json.NewEncoder(c.out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// remark writes one line for people to standard error.
+func (c *console) remark(format string, args ...any) {
+	fmt.Fprintf(c.err, "millrace: %s\n", oneLine(fmt.Sprintf(format, args...)))
+}
+
+// complain prints an error as one line.
+func (c *console) complain(err error) {
+	switch {
+	case err == nil:
+	case exitCode(err) == exitUsage:
+		c.remark("%v (see millrace --help)", err)
+	default:
+		c.remark("%v", err)
+	}
+}
+
+// oneLine folds the line breaks that some libraries put into their errors.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,55 @@
+// Package durable writes files so that a crash at any moment leaves either the
+// old content or the new one under the file's name, never a mixture.
+//
+// A file NAME is written as .NAME.tmp in the same directory, synced, renamed
+// over its name, and then the directory is synced, so that after a return
+// without error the new content survives the loss of power. On an error the
+// temporary file is removed and the old content stays. What a crash leaves
+// under the temporary name is overwritten by the next write, so a file must
+// have one writer at a time.
+package durable
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// WriteFile replaces the file at path with what write produces.
+func WriteFile(path string, write func(w io.Writer) error) (err error) {
+	dir := filepath.Dir(path)
+	file, err := os.Create(filepath.Join(dir, "."+filepath.Base(path)+".tmp"))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			file.Close()
+			os.Remove(file.Name())
+		}
+	}()
+	if err := write(file); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	return SyncDir(dir)
+}
+
+// SyncDir makes the names in a directory durable: what was created, renamed or
+// removed in it.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
