@@ -28,6 +28,9 @@ type Value struct {
 	Spec  Spec
 	Node  *Node
 	Index int // which of Node's outputs
+
+	SlotOf *Value // the param that this state is an optimiser slot of, nil for any other value
+	Slot   int    // which of the param's slots
 }
 
 // Shape is short for v.Spec.Shape.
@@ -63,7 +66,8 @@ type Graph struct {
 	Nodes   []*Node
 	Inputs  []*Value
 	Params  []*Value
-	States  []*Value
+	States  []*Value // without optimiser slots
+	Slots   []*Value // optimiser slots
 	Outputs []Named
 	Grads   []Grad
 
@@ -121,6 +125,15 @@ func (g *Graph) State(name string, shape ...int) *Value {
 	}
 	v := g.source("state", name, F32(shape...))
 	g.States = append(g.States, v)
+	return v
+}
+
+// SlotState declares the k-th optimiser slot of a param: a state of the same shape that
+// stands in a flat vector of its own, at the param's place.
+func (g *Graph) SlotState(p *Value, k int) *Value {
+	v := g.source("state", fmt.Sprintf("%s#%d", p.Name, k), p.Spec)
+	v.SlotOf, v.Slot = p, k
+	g.Slots = append(g.Slots, v)
 	return v
 }
 
