@@ -1,0 +1,62 @@
+// Command extract makes the embedded extract of Fashion-MNIST from the full data set: the
+// first samples of each split, unchanged and in their order, as compressed IDX files.
+//
+//	go run ./learn/data/internal/extract FROM TO
+//
+// FROM is the folder with the four published files, for example the one that Debian's
+// package dataset-fashion-mnist installs; TO is the folder to write.
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"millrace.dev/learn/data"
+)
+
+// kept is how many samples of each file go into the extract.
+var kept = map[string]int{
+	"train-images-idx3-ubyte.gz": 10_000,
+	"train-labels-idx1-ubyte.gz": 10_000,
+	"t10k-images-idx3-ubyte.gz":  2_000,
+	"t10k-labels-idx1-ubyte.gz":  2_000,
+}
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: extract FROM TO")
+		os.Exit(2)
+	}
+	for name, n := range kept {
+		if err := extract(filepath.Join(os.Args[1], name), filepath.Join(os.Args[2], name), n); err != nil {
+			fmt.Fprintln(os.Stderr, "extract:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// extract writes the first n rows of one IDX file to another.
+func extract(from, to string, n int) error {
+	a, err := data.ReadIDXFile(from, 0)
+	if err != nil {
+		return err
+	}
+	if a.Shape[0] < n {
+		return fmt.Errorf("%s holds %d samples, want at least %d", from, a.Shape[0], n)
+	}
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if err := data.WriteIDX(z, a.Rows(n)); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(to, out.Bytes(), 0o644)
+}
