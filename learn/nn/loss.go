@@ -1,0 +1,45 @@
+package nn
+
+import (
+	"millrace.dev/learn/graph"
+	"millrace.dev/learn/tensor"
+)
+
+// Loss turns a model's output and a target into the number that training lowers.
+type Loss struct {
+	Kind      LossKind
+	Smoothing float32 `json:",omitempty"` // of CrossEntropy: share of the target spread over all classes
+	Ignore    *int32  `json:",omitempty"` // of CrossEntropy: label that does not count
+	Delta     float32 `json:",omitempty"` // of Huber
+}
+
+// LossKind names a loss.
+type LossKind string
+
+// The losses; all but CrossEntropy take a float32 target of the prediction's shape.
+const (
+	CrossEntropy LossKind = "cross_entropy" // softmax over logits, int32 labels
+	MSE          LossKind = LossKind(graph.MSE)
+	BCE          LossKind = LossKind(graph.BCE) // the prediction is a logit
+	Huber        LossKind = LossKind(graph.Huber)
+)
+
+// Target is the spec of the target for a prediction.
+func (l Loss) Target(pred graph.Spec) graph.Spec {
+	if l.Kind == CrossEntropy {
+		return graph.Spec{DType: tensor.Int32, Shape: pred.Shape[:max(len(pred.Shape)-1, 0)]}
+	}
+	return pred
+}
+
+// Apply appends the loss to g.
+func (l Loss) Apply(g *graph.Graph, pred, target *graph.Value) *graph.Value {
+	if l.Kind == CrossEntropy {
+		a := graph.XentAttr{Smoothing: l.Smoothing, Ignore: graph.NoIgnore}
+		if l.Ignore != nil {
+			a.Ignore = *l.Ignore
+		}
+		return g.SoftmaxXent(pred, target, a)
+	}
+	return g.Loss(pred, target, graph.LossAttr{Kind: graph.LossKind(l.Kind), Delta: l.Delta})
+}
