@@ -1,7 +1,6 @@
 package field
 
 import (
-	"container/heap"
 	"fmt"
 	"math"
 )
@@ -59,16 +58,16 @@ func (a *airspace) measure() {
 		}
 		dist := a.far[goal]
 		dist[goal] = 0
-		queue := &nodeHeap{{0, int32(goal)}}
-		for queue.Len() > 0 {
-			top := heap.Pop(queue).(nodeAt)
+		queue := frontier{{0, int32(goal)}}
+		for len(queue) > 0 {
+			top := queue.pop()
 			if top.at > dist[top.node] {
 				continue
 			}
 			for _, v := range sees[top.node] {
 				if d := top.at + a.corners[top.node].Dist(a.corners[v]); d < dist[v] {
 					dist[v], a.via[goal][v] = d, top.node
-					heap.Push(queue, nodeAt{d, v})
+					queue.push(nodeAt{d, v})
 				}
 			}
 		}
@@ -138,25 +137,3 @@ func (a *airspace) path(list []Point, p, q Point) []Point {
 
 // allowed reports whether the sink may wait at p.
 func (a *airspace) allowed(p Point) bool { return a == nil || !anyContains(a.zones, p) }
-
-// nodeAt is an entry of a shortest-path search.
-type nodeAt struct {
-	at   float64
-	node int32
-}
-
-// nodeHeap is a heap of nodeAt, nearest first, ties by number.
-type nodeHeap []nodeAt
-
-func (h nodeHeap) Len() int { return len(h) }
-func (h nodeHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].node < h[j].node
-}
-func (h nodeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *nodeHeap) Push(x any)   { *h = append(*h, x.(nodeAt)) }
-func (h *nodeHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
-}
