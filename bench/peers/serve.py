@@ -1,9 +1,9 @@
 """The line protocol that every peer speaks (bench/README.md describes it).
 
 A peer's file calls serve() with what it is and with a function that builds one
-row: load(row, variant) returns a function run(steps) that does so many training
-steps and returns the last loss. Building, compiling and warming up happen in
-load, outside of every measured burst.
+row: build(row, variant) returns a function run(steps) that does so many steps and
+returns the last loss. Building, compiling and warming up happen under the verb load,
+outside of every measured burst.
 """
 import gc
 import json
@@ -13,7 +13,11 @@ import time
 import traceback
 
 
-def serve(info, load):
+WARM_UP = 16
+
+
+def serve(info, build):
+    """Answers requests from stdin until it ends."""
     # Whatever a library prints goes to stderr; the answers have stdout alone.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -24,9 +28,9 @@ def serve(info, load):
         if verb == "info":
             return info
         row, variant = words[:2]
-        if verb == "load":
-            loaded[row, variant] = load(row, variant)
-            return {}
+        if verb in ("load", "first"):
+            run = loaded[row, variant] = build(row, variant)
+            return {"loss": run(WARM_UP if verb == "load" else 1)}
         if verb == "drop":
             loaded.pop((row, variant), None)
             gc.collect()

@@ -12,7 +12,6 @@ from torch import nn
 
 from serve import serve
 
-THREADS = int(sys.argv[1])
 BATCHES = 8
 LR, MOMENTUM = 0.01, 0.9
 
@@ -60,11 +59,11 @@ def resnet20():
 MODELS = {"mlp": (mlp, (784,)), "lenet": (lenet, (1, 28, 28)), "resnet20": (resnet20, (3, 32, 32))}
 
 
-def load(row, variant):
+def build(row, variant):
     name, batch = row.split("/B=")
-    build, shape = MODELS[name]
+    network, shape = MODELS[name]
     torch.manual_seed(1)
-    model = build().train()
+    model = network().train()
     xs = [torch.randn(int(batch), *shape) for _ in range(BATCHES)]
     ys = [torch.randint(10, (int(batch),)) for _ in range(BATCHES)]
     if len(shape) == 3 and variant != "eager":
@@ -89,13 +88,13 @@ def load(row, variant):
             optimizer.step()
         return loss.item()
 
-    run(2 * BATCHES)
     return run
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(THREADS)
+    threads = int(sys.argv[1])
+    torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
     torch.set_flush_denormal(True)
     serve({"name": "PyTorch", "version": torch.__version__,
-           "settings": f"torch.set_num_threads({THREADS}), fused SGD, set_flush_denormal"}, load)
+           "settings": f"torch.set_num_threads({threads}), fused SGD, set_flush_denormal"}, build)
