@@ -1,0 +1,78 @@
+package vec
+
+// rowBlock is the number of rows, at least 1, that one call of a kernel over rows×cols takes.
+func rowBlock(cols int) int { return max(1, block/max(cols, 1)) }
+
+type affineKernel = func(dst, x, res, mean, scale, shift []float32, rows, cols int)
+
+// AffineRows sets dst = (x - mean)·scale + shift + res, then max(·, 0) if relu, for rows×cols
+// matrices dst, x and res and vectors mean, scale and shift of one number a column. Any of res,
+// mean, scale, shift may be nil: no residual, 0, 1, 0. It serves bias (shift alone), batch norm
+// in training (mean, γ/σ, β) and in inference (nil, scale, shift).
+func AffineRows(dst, x, res, mean, scale, shift []float32, rows, cols int, relu bool) {
+	t := &affineRowsTab
+	if relu {
+		t = &affineReLURowsTab
+	}
+	n := rows * cols
+	dst, x = dst[:n], x[:n]
+	if res != nil {
+		res = res[:n]
+	}
+	checkCols(cols, mean, scale, shift)
+	f := t.pick()
+	step := rowBlock(cols)
+	for r := 0; r < rows; r += step {
+		k := min(step, rows-r)
+		f(dst[r*cols:], x[r*cols:], tail(res, r*cols), mean, scale, shift, k, cols)
+	}
+}
+
+// checkCols panics, as a slice expression, when a vector that is not nil has less than n elements.
+func checkCols(n int, vs ...[]float32) {
+	for _, v := range vs {
+		if v != nil {
+			_ = v[:n]
+		}
+	}
+}
+
+// tail is v[from:], or nil when v is nil.
+func tail(v []float32, from int) []float32 {
+	if v == nil {
+		return nil
+	}
+	return v[from:]
+}
+
+func affineRowsGeneric(dst, x, res, mean, scale, shift []float32, rows, cols int) {
+	affineRows(dst, x, res, mean, scale, shift, rows, cols, false)
+}
+
+func affineReLURowsGeneric(dst, x, res, mean, scale, shift []float32, rows, cols int) {
+	affineRows(dst, x, res, mean, scale, shift, rows, cols, true)
+}
+
+func affineRows(dst, x, res, mean, scale, shift []float32, rows, cols int, relu bool) {
+	for r := range rows {
+		d, xs, rs := dst[r*cols:][:cols], x[r*cols:][:cols], tail(res, r*cols)
+		for i, v := range xs {
+			if mean != nil {
+				v -= mean[i]
+			}
+			if scale != nil {
+				v *= scale[i]
+			}
+			if shift != nil {
+				v += shift[i]
+			}
+			if rs != nil {
+				v += rs[i]
+			}
+			if relu && v < 0 {
+				v = 0
+			}
+			d[i] = v
+		}
+	}
+}
