@@ -6,7 +6,7 @@ import "fmt"
 // the element's index), so that the same operation applied to the gradient uses the same mask.
 type DropoutAttr struct {
 	Rate   float32 // share of elements set to zero; the others are divided by 1−Rate
-	Stream uint64  // tells one dropout of a model from another
+	Stream uint32  // tells one dropout of a model from another
 }
 
 var _ = builtin(OpDef{

@@ -11,7 +11,7 @@ type UpdateKind string
 //
 //	SGD     g += λw;  v = μv + g;  w −= lr·v            (Nesterov: w −= lr·(g + μv))
 //	Adam    g += λw (or, decoupled, w −= lr·λ·w first: AdamW);  m = β1m+(1−β1)g;
-//	        s = β2s+(1−β2)g²;  w −= lr·(m·c1)/(√(s·c2)+ε),  c1 = 1/(1−β1ᵗ), c2 = 1/(1−β2ᵗ)
+//	        s = β2s+(1−β2)g²;  w −= lr·m̂/(√ŝ+ε),  m̂ = m/(1−β1ᵗ), ŝ = s/(1−β2ᵗ)
 //	RMSProp g += λw;  s = αs+(1−α)g²;  v = μv + g/(√s+ε);  w −= lr·v
 //	LARS    r = η‖w‖/(‖g‖+λ‖w‖+ε), 1 where a norm is 0;  v = μv + r·lr·(g+λw);  w −= v
 const (
@@ -59,14 +59,13 @@ func btoi(b bool) int {
 // Hyper is the layout of the f32 vector that gives an update its numbers of the step.
 const (
 	HyperLR    = 0 // learning rate
-	HyperC1    = 1 // c1 of Adam
-	HyperC2    = 2 // c2 of Adam
-	HyperScale = 3 // every gradient is multiplied by it first; 1 usually
-	HyperLen   = 4
+	HyperStep  = 1 // t of Adam's bias correction, counted from 1
+	HyperScale = 2 // every gradient is multiplied by it first; 1 usually
+	HyperLen   = 3
 )
 
 var _ = builtin(
-	// update: hyper [4], scale [], param, gradient, slots… → nothing. The gradient is multiplied by
+	// update: hyper [3], scale [], param, gradient, slots… → nothing. The gradient is multiplied by
 	// hyper's scale and by the scale operand, a clipping factor. Overwrites param and slots.
 	OpDef{
 		Name:    "update",

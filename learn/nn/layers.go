@@ -148,7 +148,7 @@ func (d Dropout) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	if !ok || b.Mode == Eval {
 		return in
 	}
-	stream := nameHash(b.Graph.Path())
+	stream := uint32(nameHash(b.Graph.Path()))
 	return one(b.Graph.Dropout(x, graph.DropoutAttr{Rate: d.Rate, Stream: stream}))
 }
 

@@ -5,7 +5,6 @@ package optim
 
 import (
 	"fmt"
-	"math"
 
 	"millrace.dev/learn/graph"
 )
@@ -108,9 +107,8 @@ func (o Optimizer) Apply(g *graph.Graph) error {
 }
 
 // Hyper fills the hyper input for step t, counted from 0, at a learning rate.
-func (o Optimizer) Hyper(dst []float32, t int, rate float64) {
+func Hyper(dst []float32, t int, rate float64) {
 	dst[graph.HyperLR] = float32(rate)
-	dst[graph.HyperC1] = float32(1 / (1 - math.Pow(float64(o.Rule.Beta1), float64(t+1))))
-	dst[graph.HyperC2] = float32(1 / (1 - math.Pow(float64(o.Rule.Beta2), float64(t+1))))
+	dst[graph.HyperStep] = float32(t + 1)
 	dst[graph.HyperScale] = 1
 }
