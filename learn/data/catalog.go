@@ -173,7 +173,12 @@ func CacheDir(name string) (string, error) {
 
 // advice tells how to get a data set that is not on this machine.
 func (p *published) advice() string {
-	ways := []string{"run `millrace data fetch " + p.name + "`"}
+	return "run `millrace data fetch " + p.name + "`, or " + p.offline()
+}
+
+// offline tells how to get a data set without reaching its addresses.
+func (p *published) offline() string {
+	var ways []string
 	if p.debian != "" {
 		ways = append(ways, "install Debian's package "+p.debian)
 	}

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -134,6 +133,3 @@ func openTestPair(folder fs.FS, label, base string, opt Options) (*pair, error) 
 	}
 	return nil, nil
 }
-
-// isMissing tells whether an error says that a file is not there.
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

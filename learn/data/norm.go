@@ -97,7 +97,7 @@ func (m *moments) measure(values []float32) {
 		mean := sum / m.n
 		for i := c; i < len(values); i += last {
 			d := float64(values[i]) - mean
-			spread += d * d
+			spread += float64(d * d)
 		}
 		m.mean[c], m.spread[c] = mean, spread
 	}
@@ -134,8 +134,13 @@ func Normalize(ds Dataset, n Norm) (Dataset, error) {
 		return nil, err
 	}
 	n = Norm{Mean: slices.Clone(n.Mean), Std: slices.Clone(n.Std)}
-	if b, ok := ds.(*Bytes); ok {
-		return &normalized{Dataset: b.normalize(n), norm: n, folded: true}, nil
+	switch d := ds.(type) {
+	case *Bytes:
+		return &normalized{Dataset: d.normalize(n), norm: n, folded: true}, nil
+	case *Subset:
+		if b, ok := d.Dataset.(*Bytes); ok {
+			return &normalized{Dataset: &Subset{b.normalize(n), d.indices}, norm: n, folded: true}, nil
+		}
 	}
 	return &normalized{Dataset: ds, norm: n}, nil
 }

@@ -3,7 +3,6 @@ package data
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -146,18 +145,4 @@ func LabelCounts(ds Dataset) ([]int, error) {
 		counts[labels[0]]++
 	}
 	return counts, nil
-}
-
-// sortedClasses gives the distinct names in order and the place of each.
-func sortedClasses(names map[string]bool) ([]string, map[string]int32) {
-	sorted := make([]string, 0, len(names))
-	for n := range names {
-		sorted = append(sorted, n)
-	}
-	slices.Sort(sorted)
-	place := make(map[string]int32, len(sorted))
-	for i, n := range sorted {
-		place[n] = int32(i)
-	}
-	return sorted, place
 }

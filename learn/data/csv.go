@@ -1,0 +1,293 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// labelColumns are the headings that name the label when none is given.
+var labelColumns = []string{"label", "class", "target", "y"}
+
+// csvMaxLine bounds a line, so that a file without line ends does not fill the memory.
+const csvMaxLine = 1 << 20
+
+// Table is a CSV file of numbers with one column of labels.
+type Table struct {
+	Columns []string // headings of the features; numbered when the file has none
+	Values  []float32
+	Labels  []int32
+	Classes []string
+}
+
+// openCSV reads a data set from a file; the test split is taken from its rows.
+func openCSV(path string, opt Options) (*Set, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t, err := ReadCSV(f, path, opt.LabelColumn, opt.limit())
+	if err != nil {
+		return nil, err
+	}
+	ds, err := NewFloats(path, t.Values, []int{len(t.Columns)}, t.Labels, t.Classes)
+	if err != nil {
+		return nil, err
+	}
+	return opt.split(path, ds)
+}
+
+// ReadCSV reads a table from r. Fields are separated by comma, semicolon or tab, whichever
+// the first line holds most of; a byte-order mark is skipped. The first line is a heading
+// when two of its fields are not numbers, or one that names the label column. The label column is given by heading or by number
+// from 1; when it is empty it is the one headed label, class, target or y, else the last. Its
+// values are class numbers when all are whole numbers from 0, else class names. Name stands
+// for the file in errors. The values may take limit bytes at most; 0 means DefaultLimit.
+func ReadCSV(r io.Reader, name, label string, limit int64) (*Table, error) {
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	src := bufio.NewReader(&lineLimit{r: r, name: name})
+	if mark, err := src.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
+		if _, err := src.Discard(3); err != nil {
+			return nil, err
+		}
+	}
+	rd := csv.NewReader(src)
+	rd.Comma = separator(src)
+	rd.ReuseRecord = true
+	rd.TrimLeadingSpace = rd.Comma != '\t'
+	c := csvReader{Reader: rd, name: name, limit: limit, place: map[string]int32{}}
+	if err := c.first(label); err != nil {
+		return nil, err
+	}
+	for {
+		switch record, err := c.Read(); {
+		case errors.Is(err, io.EOF):
+			return c.finish()
+		case err != nil:
+			return nil, c.wrong(err)
+		default:
+			if err := c.row(record); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// separator guesses the separator from the first line.
+func separator(src *bufio.Reader) rune {
+	head, _ := src.Peek(src.Size())
+	line, _, _ := bytes.Cut(head, []byte{'\n'})
+	best := ','
+	for _, c := range []byte{';', '\t'} {
+		if bytes.Count(line, []byte{c}) > bytes.Count(line, []byte{byte(best)}) {
+			best = rune(c)
+		}
+	}
+	return best
+}
+
+// csvReader gathers a table row by row.
+type csvReader struct {
+	*csv.Reader
+	name  string
+	limit int64
+	label int // index of the label column
+	table Table
+	place map[string]int32 // of each label seen, in order of appearance
+	names []string
+}
+
+// first reads the heading or the first row, and finds the label column.
+func (c *csvReader) first(label string) error {
+	record, err := c.Read()
+	if errors.Is(err, io.EOF) {
+		return wrongFile(c.name, "the file is empty")
+	}
+	if err != nil {
+		return c.wrong(err)
+	}
+	if len(record) < 2 {
+		line, column := c.FieldPos(0)
+		return wrongCell(c.name, line, column, "", "there is one column; want at least one feature and the label")
+	}
+	heading := slices.Clone(record)
+	hasHeading := isHeading(record, label)
+	if !hasHeading {
+		for i := range heading {
+			heading[i] = strconv.Itoa(i + 1)
+		}
+	}
+	if c.label, err = c.findLabel(heading, label); err != nil {
+		return err
+	}
+	c.table.Columns = slices.Delete(heading, c.label, c.label+1)
+	if hasHeading {
+		return nil
+	}
+	return c.row(record)
+}
+
+// isHeading tells whether the first line names the columns.
+func isHeading(record []string, label string) bool {
+	words := 0
+	for _, field := range record {
+		if _, err := strconv.ParseFloat(strings.TrimSpace(field), 32); err != nil {
+			words++
+		}
+	}
+	if label != "" && slices.Contains(record, label) {
+		return words > 0
+	}
+	// One word may be the label of a first row; two cannot be.
+	return words > 1 || words == 1 && slices.ContainsFunc(record, func(s string) bool {
+		return slices.Contains(labelColumns, strings.ToLower(strings.TrimSpace(s)))
+	})
+}
+
+// findLabel gives the index of the label column.
+func (c *csvReader) findLabel(heading []string, label string) (int, error) {
+	if label == "" {
+		for i, h := range heading {
+			if slices.Contains(labelColumns, strings.ToLower(strings.TrimSpace(h))) {
+				return i, nil
+			}
+		}
+		return len(heading) - 1, nil
+	}
+	if i := slices.Index(heading, label); i >= 0 {
+		return i, nil
+	}
+	if n, err := strconv.Atoi(label); err == nil && n >= 1 && n <= len(heading) {
+		return n - 1, nil
+	}
+	return 0, wrongField(c.name, "label column", "there is no column %q; there are %s", label, strings.Join(heading, ", "))
+}
+
+// row takes one row's features and label.
+func (c *csvReader) row(record []string) error {
+	if int64(len(c.table.Values)+len(record))*4 > c.limit {
+		line, _ := c.FieldPos(0)
+		return wrongCell(c.name, line, 0, "", "the values take more than the limit of %d bytes", c.limit)
+	}
+	feature := 0
+	for i, field := range record {
+		if i == c.label {
+			if err := c.addLabel(strings.TrimSpace(field)); err != nil {
+				return err
+			}
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(field), 32)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			line, column := c.FieldPos(i)
+			return wrongCell(c.name, line, column, "column "+c.table.Columns[feature], "%q is not a finite number", clip(field))
+		}
+		c.table.Values = append(c.table.Values, float32(v))
+		feature++
+	}
+	return nil
+}
+
+// addLabel numbers labels in order of appearance; finish puts them in order.
+func (c *csvReader) addLabel(name string) error {
+	at, ok := c.place[name]
+	if !ok {
+		line, column := c.FieldPos(c.label)
+		if name == "" {
+			return wrongCell(c.name, line, column, "label", "is empty")
+		}
+		if len(c.names) == maxClasses {
+			return wrongCell(c.name, line, column, "label", "there are more than %d different labels", maxClasses)
+		}
+		at = int32(len(c.names))
+		name = strings.Clone(name)
+		c.place[name] = at
+		c.names = append(c.names, name)
+	}
+	c.table.Labels = append(c.table.Labels, at)
+	return nil
+}
+
+// finish gives the classes their numbers.
+func (c *csvReader) finish() (*Table, error) {
+	if len(c.table.Labels) == 0 {
+		return nil, wrongFile(c.name, "there is a heading but no row")
+	}
+	final := make([]int32, len(c.names))
+	if highest, ok := classNumbers(c.names, final); ok {
+		c.table.Classes = numberNames(int(highest) + 1)
+	} else {
+		c.table.Classes = slices.Sorted(slices.Values(c.names))
+		for i, name := range c.names {
+			at, _ := slices.BinarySearch(c.table.Classes, name)
+			final[i] = int32(at)
+		}
+	}
+	for i, at := range c.table.Labels {
+		c.table.Labels[i] = final[at]
+	}
+	return &c.table, nil
+}
+
+// classNumbers reads labels as class numbers; ok is false when one is not a whole number
+// from 0 up, or two spell the same number differently.
+func classNumbers(names []string, numbers []int32) (highest int32, ok bool) {
+	for i, name := range names {
+		n, err := strconv.ParseUint(name, 10, 31)
+		if err != nil || n >= maxClasses || strconv.FormatUint(n, 10) != name {
+			return 0, false
+		}
+		numbers[i] = int32(n)
+		highest = max(highest, int32(n))
+	}
+	return highest, true
+}
+
+// wrong turns an error of the CSV syntax into one with the place.
+func (c *csvReader) wrong(err error) error {
+	if e, ok := errors.AsType[*csv.ParseError](err); ok {
+		if errors.Is(e.Err, csv.ErrFieldCount) {
+			return wrongCell(c.name, e.Line, e.Column, "", "the row has another number of fields than the first, which has %d", len(c.table.Columns)+1)
+		}
+		return wrongCell(c.name, e.Line, e.Column, "", "%w", e.Err)
+	}
+	if e, ok := errors.AsType[*InputError](err); ok {
+		return e
+	}
+	return wrongFile(c.name, "%w", err)
+}
+
+// lineLimit is a reader that refuses a line over csvMaxLine bytes.
+type lineLimit struct {
+	r      io.Reader
+	name   string
+	line   int // complete lines so far
+	length int // of the line that is being read
+}
+
+func (l *lineLimit) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	for rest := p[:n]; ; {
+		at := bytes.IndexByte(rest, '\n')
+		if at < 0 {
+			l.length += len(rest)
+			break
+		}
+		l.line++
+		l.length = 0
+		rest = rest[at+1:]
+	}
+	if l.length > csvMaxLine {
+		return 0, wrongCell(l.name, l.line+1, 0, "", "the line is longer than %d bytes", csvMaxLine)
+	}
+	return n, err
+}

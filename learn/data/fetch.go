@@ -1,0 +1,249 @@
+package data
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stallTime is how long a server may send nothing before it is given up.
+const stallTime = 30 * time.Second
+
+// Progress is told how far a download is, in bytes of the whole data set.
+type Progress func(file string, done, total int64)
+
+// Fetch downloads a known data set into CacheDir and returns that folder. Files that are
+// there and right are kept, a download that was cut off goes on where it ended, and each
+// file appears under its name only when its SHA-256 is the published one. Progress may be
+// nil. Where no address can be reached the error tells the other ways to get the data.
+func Fetch(ctx context.Context, name string, progress Progress) (dir string, err error) {
+	p := lookup(name)
+	if p == nil {
+		return "", unknown(name, os.ErrNotExist)
+	}
+	if p.embedded() {
+		return "", wrongFile(name, "is embedded in the program: there is nothing to fetch")
+	}
+	if dir, err = CacheDir(name); err != nil {
+		return "", err
+	}
+	f := fetcher{client: http.DefaultClient, stall: stallTime, progress: progress}
+	return dir, f.fetch(ctx, p, dir)
+}
+
+// fetcher downloads the files of a data set.
+type fetcher struct {
+	client   *http.Client
+	stall    time.Duration
+	progress Progress
+
+	done, total int64 // bytes of the files that are complete, and of all files
+}
+
+// fetch brings every file of p into dir.
+func (f *fetcher) fetch(ctx context.Context, p *published, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, file := range p.files {
+		f.total += file.size
+	}
+	for _, file := range p.files {
+		if err := f.file(ctx, p, file, filepath.Join(dir, file.name)); err != nil {
+			if ctx.Err() != nil {
+				return fmt.Errorf("fetching %s: %w; what was fetched is kept, start again to go on", p.name, context.Cause(ctx))
+			}
+			return fmt.Errorf("%s could not be fetched: %w; without a connection: %s", p.name, err, p.offline())
+		}
+		f.done += file.size
+		f.report(file, 0)
+	}
+	return nil
+}
+
+func (f *fetcher) report(file publishedFile, part int64) {
+	if f.progress != nil {
+		f.progress(file.name, f.done+part, f.total)
+	}
+}
+
+// file brings one file to its final path, from the first address that serves it.
+func (f *fetcher) file(ctx context.Context, p *published, want publishedFile, final string) error {
+	if have, err := os.Open(final); err == nil {
+		sum, size, err := hashOf(have)
+		have.Close()
+		if err == nil && size == want.size && hex.EncodeToString(sum.Sum(nil)) == want.sha256 {
+			return nil
+		}
+	}
+	part, err := os.OpenFile(final+".part", os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer part.Close()
+	if err := unix.Flock(int(part.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("another process is fetching %s", final)
+	}
+	var failures []error
+	for _, base := range p.bases {
+		err := f.download(ctx, base+want.name, want, part)
+		if err == nil {
+			return install(part, final)
+		}
+		failures = append(failures, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// install gives a complete file its name, and makes both durable.
+func install(part *os.File, final string) error {
+	if err := part.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(part.Name(), final); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(final))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
+
+// download completes part from one address. It asks again while every answer brings bytes,
+// and once more from the start when what it went on from turns out wrong.
+func (f *fetcher) download(ctx context.Context, url string, want publishedFile, part *os.File) error {
+	for {
+		sum, had, err := hashOf(part)
+		if err != nil {
+			return err
+		}
+		if had > want.size {
+			sum, had = sha256.New(), 0
+		}
+		if err := part.Truncate(had); err != nil {
+			return err
+		}
+		got, failure := had, error(nil)
+		if had < want.size {
+			got, failure = f.request(ctx, url, want, part, sum, had)
+		}
+		switch {
+		case failure != nil && got > had && ctx.Err() == nil:
+			continue // it brought something: go on from there
+		case failure != nil:
+			return failure
+		}
+		if is := hex.EncodeToString(sum.Sum(nil)); is != want.sha256 {
+			if err := part.Truncate(0); err != nil {
+				return err
+			}
+			if had > 0 {
+				continue // what was there before may have been at fault
+			}
+			return fmt.Errorf("%s has SHA-256 %s, want %s", url, is, want.sha256)
+		}
+		return nil
+	}
+}
+
+// errStalled ends a download that brings nothing for too long.
+var errStalled = errors.New("the server sent nothing for too long")
+
+// request asks for the bytes from offset on and appends them to part and sum. It returns
+// the size that part then has.
+func (f *fetcher) request(ctx context.Context, url string, want publishedFile, part *os.File, sum hash.Hash, offset int64) (int64, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(f.stall, func() { cancel(errStalled) })
+	defer stalled.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return offset, err
+	}
+	if offset > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		return offset, causeOf(ctx, url, err)
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusPartialContent && offset > 0:
+		var from int64
+		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err != nil || from != offset {
+			return offset, fmt.Errorf("%s answers with another range than was asked for", url)
+		}
+	case resp.StatusCode == http.StatusOK: // the whole file, whatever was asked for
+		offset = 0
+		sum.Reset()
+		if err := part.Truncate(0); err != nil {
+			return 0, err
+		}
+	default:
+		return offset, fmt.Errorf("%s answers %s", url, resp.Status)
+	}
+	return f.copy(ctx, url, want, part, sum, offset, resp.Body, stalled)
+}
+
+// copy appends the body to part and sum.
+func (f *fetcher) copy(ctx context.Context, url string, want publishedFile, part *os.File, sum hash.Hash, offset int64, body io.Reader, stalled *time.Timer) (int64, error) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			stalled.Reset(f.stall)
+			if offset+int64(n) > want.size {
+				return offset, fmt.Errorf("%s is larger than the published %d bytes", url, want.size)
+			}
+			if _, err := part.WriteAt(buf[:n], offset); err != nil {
+				return offset, err
+			}
+			sum.Write(buf[:n])
+			offset += int64(n)
+			f.report(want, offset)
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF) && offset == want.size:
+			return offset, nil
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return offset, fmt.Errorf("%s ends after %d of %d bytes", url, offset, want.size)
+		default:
+			return offset, causeOf(ctx, url, err)
+		}
+	}
+}
+
+// causeOf tells a stall from other failures of the connection.
+func causeOf(ctx context.Context, url string, err error) error {
+	if errors.Is(context.Cause(ctx), errStalled) {
+		return fmt.Errorf("%s: %w", url, errStalled)
+	}
+	return err
+}
+
+// hashOf reads a file from its start.
+func hashOf(f *os.File) (hash.Hash, int64, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, 0, err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(sum, f)
+	return sum, n, err
+}
