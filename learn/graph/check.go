@@ -57,7 +57,7 @@ func checkNode(n *Node, made map[*Value]bool, changed map[*Value]*Node) error {
 		}
 		changed[n.In[k]] = n
 	}
-	if len(n.In) == 0 {
+	if isSource(n.Op) {
 		return nil
 	}
 	want, err := def.Infer(specs, n.Attr)

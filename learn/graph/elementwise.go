@@ -124,8 +124,12 @@ func inferUnary(n int) func([]Spec, any) ([]Spec, error) {
 		if err := wantArgs(in, n); err != nil {
 			return nil, err
 		}
-		if a, ok := attr.(UnaryAttr); !ok || !unaryKinds[a.Kind] {
+		a, ok := attr.(UnaryAttr)
+		if !ok || !unaryKinds[a.Kind] {
 			return nil, fmt.Errorf("unknown function %v", attr)
+		}
+		if a.Kind == LeakyReLU && !(a.Alpha >= 0) {
+			return nil, fmt.Errorf("slope %v is negative: the gradient could not tell the sign of the input", a.Alpha)
 		}
 		if !in[0].Shape.Equal(in[n-1].Shape) {
 			return nil, fmt.Errorf("operands differ in shape")

@@ -54,6 +54,9 @@ func (g *Graph) backward(n *Node, dy []*Value, needs map[*Value]bool, acc map[*V
 	saved := g.path
 	g.path = []string{n.Path}
 	defer func() { g.path = saved }()
+	if def.Forward == nil && !onlyFirst(dy) {
+		return fmt.Errorf("graph: %s: only the first result of %q has a gradient", n.Path, n.Op)
+	}
 	dx := def.VJP(g, n, dy)
 	if g.err != nil {
 		return g.err
@@ -74,6 +77,17 @@ func (g *Graph) backward(n *Node, dy []*Value, needs map[*Value]bool, acc map[*V
 		acc[v] = dx[i]
 	}
 	return nil
+}
+
+// onlyFirst reports whether the first output alone has a gradient: what the operations of this
+// package can differentiate.
+func onlyFirst(dy []*Value) bool {
+	for i, d := range dy {
+		if (d != nil) != (i == 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // dependsOn marks every value that is one of wrt or is computed from one.

@@ -83,6 +83,9 @@ var _ = builtin(
 			if err := normArgs(in, attr, 3); err != nil {
 				return nil, err
 			}
+			if a := attr.(NormAttr); a.Residual || a.Act != NoAct {
+				return nil, fmt.Errorf("adds no residual and applies no activation")
+			}
 			rows := Spec{tensor.Float32, in[0].Shape[:len(in[0].Shape)-1]}
 			return []Spec{in[0], rows, rows}, nil
 		},

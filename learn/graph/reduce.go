@@ -94,10 +94,19 @@ func reduceVJP(g *Graph, n *Node, dys []*Value) []*Value {
 	}
 	kept, _ := reduced(x.Shape(), ReduceAttr{a.Kind, a.Axes, true})
 	dy = g.Reshape(dy, kept...)
-	if a.Kind == RMean {
-		dy = g.Mul(dy, g.Scalar(float32(1/float64(x.Shape().Elems()/kept.Elems()))))
+	if n := averaged(x.Shape(), a.Axes); a.Kind == RMean {
+		dy = g.Mul(dy, g.Scalar(float32(1/float64(n))))
 	}
 	return []*Value{g.Broadcast(dy, x.Shape()...)}
+}
+
+// averaged is the number of elements that go into one result.
+func averaged(s tensor.Shape, axes []int) int {
+	n := 1
+	for _, ax := range axes {
+		n *= s[ax]
+	}
+	return n
 }
 
 // Reduce reduces x over the given axes, which vanish.

@@ -15,13 +15,17 @@ func (g *Graph) UpdateStage() []bool {
 	return late
 }
 
-// ScheduleUpdates moves, in place, each "update" to directly after the last of: the nodes that
-// make its operands, and the other readers of the param and slots that it overwrites. Then a
-// gradient is used while it is in the cache, and its memory is free soon after.
-func ScheduleUpdates(g *Graph) {
+// ScheduleUpdates returns the graph with each "update" directly after the last of: the nodes
+// that make its operands, and the other readers of the param and slots that it overwrites. Then
+// a gradient is used while it is in the cache, and its memory is free soon after. The graph g
+// itself is left alone.
+func ScheduleUpdates(g *Graph) (*Graph, error) {
+	g, err := rewrite(g, func(*rewriter, *Node, []*Value) []*Value { return nil })
+	if err != nil {
+		return nil, err
+	}
 	after := make([][]*Node, len(g.Nodes))
 	readers := lastReaders(g)
-	moved := false
 	for _, n := range g.Nodes {
 		if n.Op != "update" {
 			continue
@@ -34,10 +38,6 @@ func ScheduleUpdates(g *Graph) {
 			at = max(at, readers[n.In[k]])
 		}
 		after[at] = append(after[at], n)
-		moved = true
-	}
-	if !moved {
-		return
 	}
 	nodes := make([]*Node, 0, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -48,6 +48,7 @@ func ScheduleUpdates(g *Graph) {
 	}
 	g.Nodes = nodes
 	g.renumber()
+	return g, g.Check()
 }
 
 // lastReaders gives, for each value, the last node that reads it without being an update.
