@@ -1,0 +1,156 @@
+package field
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// seeder makes starting routes from the reference tree.
+type seeder struct {
+	net   *network
+	rng   *rand.Rand
+	tree  *forest // one tree per connected part, rooted at its median or beside the skeleton's stop
+	keys  []float64
+	base  []anchor // the skeleton
+	cover []bool
+	packs float64 // packets of all wanted parts
+}
+
+// try makes a route through the skeleton and the given nodes; ok tells whether it keeps the deadline.
+func (s *seeder) try(nodes []int32) (r route, ok bool) {
+	anchors := s.anchors(nodes)
+	kicks := len(anchors)
+	if len(anchors) > 20_000 {
+		kicks = 0
+	}
+	r = s.net.deal(anchors, kicks, s.rng)
+	for i := range r.tours {
+		s.net.slide(r.tours[i], 6)
+	}
+	return r, s.fit(&r)
+}
+
+// fit checks the deadline, with dwell divided evenly among anchors where there are several sinks.
+func (s *seeder) fit(r *route) bool {
+	count := 0
+	for _, t := range r.tours {
+		count += len(t)
+	}
+	for _, t := range r.tours {
+		if !s.net.fits(t, s.packs*float64(len(t))/float64(count)) {
+			return false
+		}
+	}
+	return true
+}
+
+// anchors picks anchors for nodes that must be heard: where the sink listens, one anchor beside a parent
+// serves the whole neighbourhood, so that nodes that are heard already get none.
+func (s *seeder) anchors(nodes []int32) []anchor {
+	list := slices.Clone(s.base)
+	if s.net.in.Upload == Buffer {
+		at := make(map[int32]bool, len(list))
+		for i := range list {
+			at[list[i].node] = true
+		}
+		for _, u := range nodes {
+			if a, ok := s.net.anchorFor(u); ok && !at[u] {
+				list = append(list, a)
+			}
+		}
+		return list
+	}
+	clear(s.cover)
+	for i := range list {
+		s.mark(&list[i], nil)
+	}
+	need := make([]bool, s.net.len())
+	for _, u := range nodes {
+		need[u] = true
+	}
+	for _, u := range nodes {
+		if s.cover[u] {
+			continue
+		}
+		at := u
+		if p := s.tree.parent[u]; p >= 0 && s.net.pos[p].Dist(s.net.pos[u]) <= s.net.reach {
+			at = p
+		}
+		a, ok := s.net.anchorFor(at)
+		if !ok || !s.net.hears(a.pos, u) {
+			if a, ok = s.net.anchorFor(u); !ok {
+				continue
+			}
+		}
+		a.keep = []int32{u}
+		s.mark(&a, need)
+		list = append(list, a)
+	}
+	return list
+}
+
+// mark notes whom an anchor hears and makes it keep the needed nodes that nothing heard before.
+func (s *seeder) mark(a *anchor, need []bool) {
+	s.net.index.near(a.pos, s.net.reach, func(v int32) bool {
+		if s.cover[v] || len(s.net.shields) > 0 && !s.net.hears(a.pos, v) {
+			return true
+		}
+		s.cover[v] = true
+		if need != nil && need[v] && v != a.keep[0] {
+			a.keep = append(a.keep, v)
+		}
+		return true
+	})
+}
+
+// core is the route of the smallest core that fits: it gallops over the number of nodes in the core and then bisects.
+func (s *seeder) core() (route, bool) {
+	sorted := slices.Clone(s.tree.order)
+	slices.SortStableFunc(sorted, func(a, b int32) int {
+		switch {
+		case s.keys[a] > s.keys[b]:
+			return -1
+		case s.keys[a] < s.keys[b]:
+			return 1
+		}
+		return 0
+	})
+	floor := ownFloor(s.net)
+	most := 0
+	for most < len(sorted) && s.keys[sorted[most]] > floor {
+		most++
+	}
+	return s.largest(most, func(k int) []int32 {
+		if k == len(sorted) || k == 0 {
+			return s.tree.coreNodes(s.keys, floor)
+		}
+		return s.tree.coreNodes(s.keys, s.keys[sorted[k-1]]*(1-1e-12))
+	})
+}
+
+// clusters is the route through the most and so smallest clusters that fits.
+func (s *seeder) clusters() (route, bool) {
+	return s.largest(s.net.len(), func(k int) []int32 { return s.tree.clusterTops(s.packs / float64(k+1)) })
+}
+
+// largest finds, by doubling and bisection, a large k of at most limit for which the route through nodes(k) fits.
+func (s *seeder) largest(limit int, nodes func(k int) []int32) (best route, found bool) {
+	low, high := 0, limit+1
+	for k := 1; k <= limit; k = min(2*k, max(limit, k+1)) {
+		r, ok := s.try(nodes(k))
+		if !ok {
+			high = k
+			break
+		}
+		best, found, low = r, true, k
+	}
+	for step := 0; step < 7 && high-low > 1+low/50; step++ {
+		mid := (low + high) / 2
+		if r, ok := s.try(nodes(mid)); ok {
+			best, found, low = r, true, mid
+		} else {
+			high = mid
+		}
+	}
+	return best, found
+}
