@@ -143,7 +143,7 @@ func (f *fetcher) download(ctx context.Context, url string, want publishedFile, 
 			got, failure = f.request(ctx, url, want, part, sum, had)
 		}
 		switch {
-		case failure != nil && got > had && ctx.Err() == nil:
+		case failure != nil && got > had && !errors.Is(failure, errStalled) && ctx.Err() == nil:
 			continue // it brought something: go on from there
 		case failure != nil:
 			return failure
