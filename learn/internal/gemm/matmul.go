@@ -132,7 +132,7 @@ func (g *matmul) region(chunk int) Region {
 }
 
 // panelsPerChunk is how many panels of B a chunk of the packing phase handles.
-func (g *matmul) panelsPerChunk() int { return max(1, (1<<16)/max(1, g.k*panel)) }
+func (g *matmul) panelsPerChunk() int { return max(1, packGrain/max(1, g.k*panel)) }
 
 func (g *matmul) packChunks() int { return ceil(ceil(g.n, panel), g.panelsPerChunk()) }
 
@@ -146,7 +146,7 @@ func (g *matmul) packB(chunk int, args *Args, _ []float32) {
 // packPanel packs n columns from column n0 and k rows from row k0 of op(B) as rows of panel floats.
 func (g *matmul) packPanel(dst, b []float32, n0, n, k0, k int) {
 	if g.transB {
-		packTransposed(dst, b[n0*g.k+k0:], n, k, g.k)
+		packTransposed(dst, b[n0*g.k+k0:], n, k, g.k, panel)
 	} else {
 		packRows(dst, b[k0*g.n+n0:], n, k, g.n)
 	}

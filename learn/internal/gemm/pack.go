@@ -7,12 +7,23 @@ func packRows(dst, src []float32, n, k, stride int) {
 	}
 }
 
-// packTransposed copies n ≤ panel rows of k floats, stride floats apart, to k rows of panel floats.
-func packTransposed(dst, src []float32, n, k, stride int) {
+// packGrain is the number of floats worth a chunk of packing.
+const packGrain = 1 << 16
+
+// packedWidth is the number of columns that n columns of a packed matrix occupy: panels of equal size, or less than one.
+func packedWidth(n int) int {
+	if n <= panel {
+		return n
+	}
+	return roundUp(n, panel)
+}
+
+// packTransposed copies n ≤ panel rows of k floats, stride floats apart, to the columns of k rows, pitch floats apart.
+func packTransposed(dst, src []float32, n, k, stride, pitch int) {
 	for j := range n {
 		row := src[j*stride : j*stride+k]
 		for i, v := range row {
-			dst[i*panel+j] = v
+			dst[i*pitch+j] = v
 		}
 	}
 }
