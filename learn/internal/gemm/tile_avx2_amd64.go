@@ -110,6 +110,9 @@ func avx2lane3x2(t *tile)
 //go:noescape
 func avx2lane4x2(t *tile)
 
+//go:noescape
+func avx2Peak(rounds int)
+
 // avx2Tile runs the kernel whose number is id (see tileID).
 func avx2Tile(id int, t *tile) {
 	switch id {

@@ -182,6 +182,9 @@ func avx512lane3x2(t *tile)
 //go:noescape
 func avx512lane4x2(t *tile)
 
+//go:noescape
+func avx512Peak(rounds int)
+
 // avx512Tile runs the kernel whose number is id (see tileID).
 func avx512Tile(id int, t *tile) {
 	switch id {

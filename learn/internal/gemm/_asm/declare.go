@@ -20,6 +20,7 @@ func (d *declarations) source(s *isa) []byte {
 	b.WriteString(header)
 	b.WriteString("package gemm\n\n")
 	b.Write(d.decls.Bytes())
+	fmt.Fprintf(&b, "//go:noescape\nfunc %sPeak(rounds int)\n\n", s.name)
 	fmt.Fprintf(&b, "// %sTile runs the kernel whose number is id (see tileID).\nfunc %[1]sTile(id int, t *tile) {\nswitch id {\n%sdefault: panic(\"gemm: no such tile\")\n}\n}\n", s.name, d.cases.String())
 	out, err := format.Source(b.Bytes())
 	if err != nil {

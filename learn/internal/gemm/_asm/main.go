@@ -30,6 +30,7 @@ func main() {
 				decl.add(t)
 			}
 		}
+		emitPeak(ctx, isa)
 		file, err := ctx.Result()
 		if err != nil {
 			log.Fatal(err)
