@@ -24,14 +24,14 @@ const (
 // UpdateAttr holds a rule's constants.
 type UpdateAttr struct {
 	Kind      UpdateKind
-	Momentum  float32 // μ of SGD, RMSProp, LARS; SGD and RMSProp keep no v where it is 0
+	Momentum  float64 // μ of SGD, RMSProp, LARS; SGD and RMSProp keep no v where it is 0
 	Nesterov  bool
-	Beta1     float32 // of Adam
-	Beta2     float32 // β2 of Adam, α of RMSProp
-	Eps       float32
-	Decay     float32 // λ
+	Beta1     float64 // of Adam
+	Beta2     float64 // β2 of Adam, α of RMSProp
+	Eps       float64
+	Decay     float64 // λ
 	Decoupled bool    // AdamW
-	Trust     float32 // η of LARS
+	Trust     float64 // η of LARS
 }
 
 // Slots is how many states of the parameter's shape the rule keeps, in the order of the

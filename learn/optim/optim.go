@@ -21,12 +21,12 @@ type Optimizer struct {
 }
 
 // SGD is stochastic gradient descent with momentum (0 for none).
-func SGD(momentum float32) Optimizer {
+func SGD(momentum float64) Optimizer {
 	return Optimizer{Rule: graph.UpdateAttr{Kind: graph.SGD, Momentum: momentum}}
 }
 
 // Nesterov is SGD with Nesterov's momentum.
-func Nesterov(momentum float32) Optimizer {
+func Nesterov(momentum float64) Optimizer {
 	o := SGD(momentum)
 	o.Rule.Nesterov = true
 	return o
@@ -38,19 +38,19 @@ func Adam() Optimizer {
 }
 
 // AdamW is Adam with weight decay on the weights themselves (Loshchilov & Hutter 2019).
-func AdamW(decay float32) Optimizer {
+func AdamW(decay float64) Optimizer {
 	o := Adam()
 	o.Rule.Decay, o.Rule.Decoupled = decay, true
 	return o
 }
 
 // RMSProp is Tieleman & Hinton 2012 with α 0.99, ε 1e-8 outside the root.
-func RMSProp(momentum float32) Optimizer {
+func RMSProp(momentum float64) Optimizer {
 	return Optimizer{Rule: graph.UpdateAttr{Kind: graph.RMSProp, Momentum: momentum, Beta2: 0.99, Eps: 1e-8}}
 }
 
 // LARS scales each parameter's rate by ‖w‖/‖g‖ (You et al. 2017).
-func LARS(momentum, decay float32) Optimizer {
+func LARS(momentum, decay float64) Optimizer {
 	return Optimizer{Rule: graph.UpdateAttr{Kind: graph.LARS, Momentum: momentum, Decay: decay, Trust: 0.001, Eps: 1e-8}}
 }
 

@@ -1,0 +1,50 @@
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+
+	"millrace.dev/learn/engine"
+	"millrace.dev/learn/graph"
+	"millrace.dev/learn/internal/cpu"
+)
+
+// Engine compiles graphs for the cores of this machine. Close ends its workers.
+type Engine struct {
+	pool *pool
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// New makes an engine that runs a program on up to threads threads, the caller's included; 0
+// means GOMAXPROCS. It fails when the environment asks for a vector level that the machine does
+// not have.
+func New(threads int) (*Engine, error) {
+	if err := cpu.Err(); err != nil {
+		return nil, err
+	}
+	if threads < 0 || threads > 1024 {
+		return nil, fmt.Errorf("cpu: %d threads is out of range", threads)
+	}
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	return &Engine{newPool(threads)}, nil
+}
+
+// Name is "cpu".
+func (e *Engine) Name() string { return "cpu" }
+
+// Threads is the number of threads that a run may use.
+func (e *Engine) Threads() int { return len(e.pool.helpers) + 1 }
+
+// Close ends the workers and waits for them. No replica may run any more.
+func (e *Engine) Close() error {
+	e.pool.close()
+	return nil
+}
+
+// Compile optimises the graph, which it leaves alone, and plans its execution.
+func (e *Engine) Compile(g *graph.Graph, opt engine.Options) (engine.Program, error) {
+	return compile(g, opt, e.pool)
+}

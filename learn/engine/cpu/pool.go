@@ -1,0 +1,170 @@
+package cpu
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// spin is how long a worker that has run out of chunks looks for more, and a caller for the end
+// of its helpers' last ones, before it sleeps: a wake-up costs about as much.
+const spin = 20 * time.Microsecond
+
+// pool runs the chunks of a phase on the calling goroutine and on helpers. One caller at a time
+// has the helpers.
+type pool struct {
+	owner   sync.Mutex
+	helpers []*helper
+	stop    atomic.Bool
+	ended   sync.WaitGroup
+
+	// The phase that is running. ticket packs its serial number, its number of chunks and the
+	// next one to claim; run may be read by whoever has claimed a chunk, until it reports it done.
+	ticket   atomic.Uint64
+	finished atomic.Int64
+	run      func(worker, chunk int)
+	caller   sleeper
+}
+
+// helper is a goroutine of the pool.
+type helper struct{ sleeper }
+
+// sleeper lets one goroutine sleep until another wakes it, without loss of wake-ups.
+type sleeper struct {
+	asleep atomic.Bool
+	wake   chan struct{}
+}
+
+// sleepUnless sleeps until woken, unless ready holds already.
+func (s *sleeper) sleepUnless(ready func() bool) {
+	s.asleep.Store(true)
+	if ready() && s.asleep.CompareAndSwap(true, false) {
+		return
+	}
+	<-s.wake
+}
+
+// rouse wakes the sleeper if it sleeps.
+func (s *sleeper) rouse() {
+	if s.asleep.Load() && s.asleep.CompareAndSwap(true, false) {
+		s.wake <- struct{}{}
+	}
+}
+
+// A ticket is serial<<40 | chunks<<20 | next.
+const (
+	ticketBits = 20
+	ticketMask = 1<<ticketBits - 1
+	maxChunks  = ticketMask
+)
+
+func newPool(threads int) *pool {
+	p := &pool{caller: sleeper{wake: make(chan struct{}, 1)}}
+	for i := 1; i < threads; i++ {
+		h := &helper{sleeper{wake: make(chan struct{}, 1)}}
+		p.helpers = append(p.helpers, h)
+		p.ended.Add(1)
+		go p.help(h, i)
+	}
+	return p
+}
+
+// close ends the helpers and waits for them. Nothing may be running.
+func (p *pool) close() {
+	p.stop.Store(true)
+	for _, h := range p.helpers {
+		h.rouse()
+	}
+	p.ended.Wait()
+}
+
+// acquire claims the helpers for the caller if they are free.
+func (p *pool) acquire() bool { return len(p.helpers) > 0 && p.owner.TryLock() }
+
+func (p *pool) release() { p.owner.Unlock() }
+
+// do runs chunks 0..n-1 on the caller, as worker 0, and the helpers. The caller has acquired
+// the pool.
+func (p *pool) do(n int, run func(worker, chunk int)) {
+	p.run = run
+	p.finished.Store(0)
+	serial := p.ticket.Load() >> (2 * ticketBits)
+	p.ticket.Store((serial+1)<<(2*ticketBits) | uint64(n)<<ticketBits)
+	for i, h := range p.helpers {
+		if i+1 < n {
+			h.rouse()
+		}
+	}
+	p.work(0)
+	if p.finished.Load() == int64(n) {
+		return
+	}
+	for start := time.Now(); time.Since(start) < spin; {
+		for range 64 {
+			if p.finished.Load() == int64(n) {
+				return
+			}
+		}
+	}
+	for p.finished.Load() != int64(n) { // again when woken late on behalf of an earlier phase
+		p.caller.sleepUnless(p.allDone)
+	}
+}
+
+func (p *pool) allDone() bool {
+	return p.finished.Load() == int64(p.ticket.Load()>>ticketBits&ticketMask)
+}
+
+// claim takes the next chunk of the running phase.
+func (p *pool) claim() (chunk, chunks int, ok bool) {
+	for {
+		t := p.ticket.Load()
+		next, n := int(t&ticketMask), int(t>>ticketBits&ticketMask)
+		if next >= n {
+			return 0, n, false
+		}
+		if p.ticket.CompareAndSwap(t, t+1) {
+			return next, n, true
+		}
+	}
+}
+
+// work runs chunks until there are none to claim.
+func (p *pool) work(worker int) {
+	for {
+		chunk, n, ok := p.claim()
+		if !ok {
+			return
+		}
+		p.run(worker, chunk)
+		if p.finished.Add(1) == int64(n) && worker > 0 {
+			p.caller.rouse()
+		}
+	}
+}
+
+func (p *pool) pending() bool {
+	t := p.ticket.Load()
+	return t&ticketMask < t>>ticketBits&ticketMask || p.stop.Load()
+}
+
+func (p *pool) help(h *helper, worker int) {
+	defer p.ended.Done()
+	for !p.stop.Load() {
+		p.work(worker)
+		if !p.spinForWork() {
+			h.sleepUnless(p.pending)
+		}
+	}
+}
+
+func (p *pool) spinForWork() bool {
+	for start := time.Now(); time.Since(start) < spin; {
+		for range 64 {
+			if p.pending() {
+				return true
+			}
+		}
+	}
+	return false
+}
