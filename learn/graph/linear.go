@@ -271,3 +271,24 @@ func (g *Graph) MatMul(a, b *Value) *Value { return g.Apply("matmul", MatMulAttr
 func (g *Graph) Conv2D(x, w *Value, win Window, groups int) *Value {
 	return g.Apply("conv2d", ConvAttr{Window: win, Groups: groups}, x, w)[0]
 }
+
+// Flops counts the multiplications and additions of a product or convolution, 0 for any other
+// node.
+func Flops(n *Node) int64 {
+	count := func(v *Value) int64 { return int64(v.Shape().Elems()) }
+	switch a := n.Attr.(type) {
+	case MatMulAttr:
+		_, k := swapIf(a.TransA, n.In[0].Shape())
+		return 2 * count(n.Out[0]) * int64(k)
+	case ConvAttr:
+		y, w := n.Out[0], n.In[1]
+		switch n.Op {
+		case "conv2d_grad_x":
+			y = n.In[0]
+		case "conv2d_grad_w":
+			y, w = n.In[1], n.Out[0]
+		}
+		return 2 * count(y) * int64(w.Shape()[:3].Elems())
+	}
+	return 0
+}
