@@ -8,15 +8,15 @@ import "math"
 type (
 	sgdKernel      = func(w, g []float32, scale, decay, lr float32)
 	momentumKernel = func(w, v, g []float32, scale, decay, lr, mu float32)
-	adamKernel     = func(w, m, v, g []float32, scale, decay, shrink, b1, c1, b2, c2, step, root, eps float32)
-	rmspropKernel  = func(w, sq, g []float32, scale, decay, lr, alpha, beta, eps float32)
+	adamKernel     = func(w, m, v, g []float32, scale, decay, shrink, c1, c2, step, root, eps float32)
+	rmspropKernel  = func(w, sq, g []float32, scale, decay, lr, beta, eps float32)
 
-	rmspropMomentumKernel = func(w, sq, buf, g []float32, scale, decay, lr, alpha, beta, eps, mu float32)
+	rmspropMomentumKernel = func(w, sq, buf, g []float32, scale, decay, lr, beta, eps, mu float32)
 )
 
 // SGDStep are the constants of one step of stochastic gradient descent.
 type SGDStep struct {
-	LR, Momentum, Decay, Scale float32
+	LR, Momentum, Decay, Scale float64
 	Nesterov                   bool
 }
 
@@ -28,7 +28,7 @@ func SGD(w, v, g []float32, s SGDStep) {
 		f := sgdTab.pick()
 		for at := 0; at < len(w); at += block {
 			end := min(at+block, len(w))
-			f(w[at:end], g[at:end], s.Scale, s.Decay, s.LR)
+			f(w[at:end], g[at:end], float32(s.Scale), float32(s.Decay), float32(s.LR))
 		}
 		return
 	}
@@ -44,14 +44,14 @@ func runMomentum(t *table[momentumKernel], w, v, g []float32, s SGDStep) {
 	v = v[:len(w)]
 	for at := 0; at < len(w); at += block {
 		end := min(at+block, len(w))
-		f(w[at:end], v[at:end], g[at:end], s.Scale, s.Decay, s.LR, s.Momentum)
+		f(w[at:end], v[at:end], g[at:end], float32(s.Scale), float32(s.Decay), float32(s.LR), float32(s.Momentum))
 	}
 }
 
 // LARSStep are the constants of one step of layer-wise adaptive rate scaling.
 type LARSStep struct {
-	LR, Momentum, Decay, Scale float32
-	Trust                      float32 // η, usually 0.001
+	LR, Momentum, Decay, Scale float64
+	Trust                      float64 // η, usually 0.001
 	WNorm, GNorm               float64 // ‖w‖ and ‖scale·grad‖ of the whole layer
 }
 
@@ -60,16 +60,16 @@ type LARSStep struct {
 func LARS(w, v, g []float32, s LARSStep) {
 	local := 1.0
 	if s.WNorm > 0 && s.GNorm > 0 {
-		local = float64(s.Trust) * s.WNorm / (s.GNorm + float64(s.Decay)*s.WNorm)
+		local = s.Trust * s.WNorm / (s.GNorm + s.Decay*s.WNorm)
 	}
-	rate := float32(local * float64(s.LR))
+	rate := local * s.LR
 	runMomentum(&momentumTab, w, v, g[:len(w)],
 		SGDStep{LR: 1, Momentum: s.Momentum, Decay: s.Decay * rate, Scale: s.Scale * rate})
 }
 
 // AdamStep are the constants of one step of Adam.
 type AdamStep struct {
-	LR, Beta1, Beta2, Eps, Decay, Scale float32
+	LR, Beta1, Beta2, Eps, Decay, Scale float64
 	Step                                int  // counts from 1
 	Decoupled                           bool // AdamW: w shrinks by 1 - lr·decay instead of adding decay·w to the gradient
 }
@@ -78,32 +78,34 @@ type AdamStep struct {
 // v = β₂v + (1-β₂)g², w -= lr·m̂/(√v̂ + ε) with m̂ = m/(1-β₁ᵗ), v̂ = v/(1-β₂ᵗ).
 func Adam(w, m, v, g []float32, s AdamStep) {
 	m, v, g = m[:len(w)], v[:len(w)], g[:len(w)]
-	decay, shrink := s.Decay, float32(1)
+	decay, shrink := s.Decay, 1.0
 	if s.Decoupled {
 		decay, shrink = 0, 1-s.LR*s.Decay
 	}
-	step := float64(s.LR) / (1 - math.Pow(float64(s.Beta1), float64(s.Step)))
-	root := 1 / math.Sqrt(1-math.Pow(float64(s.Beta2), float64(s.Step)))
+	step := s.LR / (1 - math.Pow(s.Beta1, float64(s.Step)))
+	root := 1 / math.Sqrt(1-math.Pow(s.Beta2, float64(s.Step)))
 	f := adamTab.pick()
 	for at := 0; at < len(w); at += block {
 		end := min(at+block, len(w))
-		f(w[at:end], m[at:end], v[at:end], g[at:end], s.Scale, decay, shrink,
-			s.Beta1, 1-s.Beta1, s.Beta2, 1-s.Beta2, float32(step), float32(root), s.Eps)
+		f(w[at:end], m[at:end], v[at:end], g[at:end], float32(s.Scale), float32(decay), float32(shrink),
+			float32(1-s.Beta1), float32(1-s.Beta2), float32(step), float32(root), float32(s.Eps))
 	}
 }
 
 // RMSPropStep are the constants of one step of RMSProp.
-type RMSPropStep struct{ LR, Alpha, Eps, Momentum, Decay, Scale float32 }
+type RMSPropStep struct{ LR, Alpha, Eps, Momentum, Decay, Scale float64 }
 
 // RMSProp, in PyTorch's form, does sq = α·sq + (1-α)g² and w -= lr·buf with
 // buf = momentum·buf + g/(√sq + ε). Without momentum, buf is not needed and may be nil.
 func RMSProp(w, sq, buf, g []float32, s RMSPropStep) {
 	sq, g = sq[:len(w)], g[:len(w)]
+	scale, decay, lr, eps := float32(s.Scale), float32(s.Decay), float32(s.LR), float32(s.Eps)
+	beta := float32(1 - s.Alpha)
 	if s.Momentum == 0 {
 		f := rmspropTab.pick()
 		for at := 0; at < len(w); at += block {
 			end := min(at+block, len(w))
-			f(w[at:end], sq[at:end], g[at:end], s.Scale, s.Decay, s.LR, s.Alpha, 1-s.Alpha, s.Eps)
+			f(w[at:end], sq[at:end], g[at:end], scale, decay, lr, beta, eps)
 		}
 		return
 	}
@@ -111,7 +113,7 @@ func RMSProp(w, sq, buf, g []float32, s RMSPropStep) {
 	f := rmspropMomentumTab.pick()
 	for at := 0; at < len(w); at += block {
 		end := min(at+block, len(w))
-		f(w[at:end], sq[at:end], buf[at:end], g[at:end], s.Scale, s.Decay, s.LR, s.Alpha, 1-s.Alpha, s.Eps, s.Momentum)
+		f(w[at:end], sq[at:end], buf[at:end], g[at:end], scale, decay, lr, beta, eps, float32(s.Momentum))
 	}
 }
 
@@ -141,32 +143,32 @@ func nesterovGeneric(w, v, g []float32, scale, decay, lr, mu float32) {
 	}
 }
 
-func adamGeneric(w, m, v, g []float32, scale, decay, shrink, b1, c1, b2, c2, step, root, eps float32) {
+func adamGeneric(w, m, v, g []float32, scale, decay, shrink, c1, c2, step, root, eps float32) {
 	m, v, g = m[:len(w)], v[:len(w)], g[:len(w)]
 	for i, p := range w {
 		d := scale*g[i] + decay*p
-		a := b1*m[i] + c1*d
-		b := b2*v[i] + c2*(d*d)
+		a := m[i] + c1*(d-m[i])
+		b := v[i] + c2*(d*d-v[i])
 		m[i], v[i] = a, b
 		w[i] = shrink*p - step*a/(float32(math.Sqrt(float64(b)))*root+eps)
 	}
 }
 
-func rmspropGeneric(w, sq, g []float32, scale, decay, lr, alpha, beta, eps float32) {
+func rmspropGeneric(w, sq, g []float32, scale, decay, lr, beta, eps float32) {
 	sq, g = sq[:len(w)], g[:len(w)]
 	for i, p := range w {
 		d := scale*g[i] + decay*p
-		b := alpha*sq[i] + beta*(d*d)
+		b := sq[i] + beta*(d*d-sq[i])
 		sq[i] = b
 		w[i] = p - lr*(d/(float32(math.Sqrt(float64(b)))+eps))
 	}
 }
 
-func rmspropMomentumGeneric(w, sq, buf, g []float32, scale, decay, lr, alpha, beta, eps, mu float32) {
+func rmspropMomentumGeneric(w, sq, buf, g []float32, scale, decay, lr, beta, eps, mu float32) {
 	sq, buf, g = sq[:len(w)], buf[:len(w)], g[:len(w)]
 	for i, p := range w {
 		d := scale*g[i] + decay*p
-		b := alpha*sq[i] + beta*(d*d)
+		b := sq[i] + beta*(d*d-sq[i])
 		sq[i] = b
 		u := mu*buf[i] + d/(float32(math.Sqrt(float64(b)))+eps)
 		buf[i] = u

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+type op3 = func(ops ...operand.Op)
+
+// apply emits d = x op y for each register; y may be a constant, which AVX-512 broadcasts.
+// The instruction's first operand is y.
+func (a *asm) apply(op, bcst op3, x vec, y src, d vec) vec {
+	for h := range a.halves() {
+		switch c, isConst := y.(operand.Mem); {
+		case isConst && a.wide:
+			bcst(c, x[h], d[h])
+		case isConst:
+			op(c, x[h], d[h])
+		default:
+			op(y.(vec)[h], x[h], d[h])
+		}
+	}
+	return d
+}
+
+func (a *asm) add(x vec, y src) vec { return a.apply(a.VADDPS, a.VADDPS_BCST, x, y, a.vec()) }
+func (a *asm) sub(x vec, y src) vec { return a.apply(a.VSUBPS, a.VSUBPS_BCST, x, y, a.vec()) }
+func (a *asm) mul(x vec, y src) vec { return a.apply(a.VMULPS, a.VMULPS_BCST, x, y, a.vec()) }
+func (a *asm) div(x vec, y src) vec { return a.apply(a.VDIVPS, a.VDIVPS_BCST, x, y, a.vec()) }
+
+// max is x > y ? x : y, so y where either is NaN; min likewise.
+func (a *asm) max(x vec, y src) vec { return a.apply(a.VMAXPS, a.VMAXPS_BCST, x, y, a.vec()) }
+func (a *asm) min(x vec, y src) vec { return a.apply(a.VMINPS, a.VMINPS_BCST, x, y, a.vec()) }
+
+func (a *asm) and(x vec, y src) vec { return a.apply(a.VANDPS, a.VANDPS_BCST, x, y, a.vec()) }
+func (a *asm) or(x vec, y src) vec  { return a.apply(a.VORPS, a.VORPS_BCST, x, y, a.vec()) }
+func (a *asm) xor(x vec, y src) vec { return a.apply(a.VXORPS, a.VXORPS_BCST, x, y, a.vec()) }
+
+func (a *asm) addInts(x vec, y src) vec { return a.apply(a.VPADDD, a.VPADDD_BCST, x, y, a.vec()) }
+func (a *asm) subInts(x vec, y src) vec { return a.apply(a.VPSUBD, a.VPSUBD_BCST, x, y, a.vec()) }
+
+// addTo is acc += x.
+func (a *asm) addTo(acc vec, x src) { a.apply(a.VADDPS, a.VADDPS_BCST, acc, x, acc) }
+
+// fmaTo is acc += x·y.
+func (a *asm) fmaTo(acc, x vec, y src) { a.apply(a.VFMADD231PS, a.VFMADD231PS_BCST, x, y, acc) }
+
+// fma is x·y + c.
+func (a *asm) fma(x vec, y, c src) vec {
+	d := a.copyOf(c)
+	a.fmaTo(d, x, y)
+	return d
+}
+
+// fnma is c - x·y.
+func (a *asm) fnma(x vec, y, c src) vec {
+	return a.apply(a.VFNMADD231PS, a.VFNMADD231PS_BCST, x, y, a.copyOf(c))
+}
+
+// horner evaluates the polynomial with the given coefficients, highest power first.
+func (a *asm) horner(x vec, coef ...float64) vec {
+	p := a.copyOf(a.constant(coef[0]))
+	for _, c := range coef[1:] {
+		a.apply(a.VFMADD213PS, a.VFMADD213PS_BCST, x, a.constant(c), p)
+	}
+	return p
+}
+
+func (a *asm) sqrt(x vec) vec {
+	d := a.vec()
+	for h := range a.halves() {
+		a.VSQRTPS(x[h], d[h])
+	}
+	return d
+}
+
+// round is x rounded to the nearest whole number, ties to even.
+func (a *asm) round(x vec) vec {
+	d := a.vec()
+	for h := range a.halves() {
+		if a.wide {
+			a.VRNDSCALEPS(operand.U8(8), x[h], d[h])
+		} else {
+			a.VROUNDPS(operand.U8(8), x[h], d[h])
+		}
+	}
+	return d
+}
+
+// toInts and toFloats convert between float32 and int32 lanes.
+func (a *asm) toInts(x vec) vec {
+	d := a.vec()
+	for h := range a.halves() {
+		a.VCVTPS2DQ(x[h], d[h])
+	}
+	return d
+}
+
+func (a *asm) toFloats(x vec) vec {
+	d := a.vec()
+	for h := range a.halves() {
+		a.VCVTDQ2PS(x[h], d[h])
+	}
+	return d
+}
+
+type shift = func(ops ...operand.Op)
+
+// shifted applies a shift of 32- or 64-bit lanes by n bits.
+func (a *asm) shifted(op shift, n int, x vec) vec {
+	d := a.vec()
+	for h := range a.halves() {
+		op(operand.U8(n), x[h], d[h])
+	}
+	return d
+}
+
+// Predicates of compare: ordered, quiet, except where said.
+const (
+	eq = 0x00
+	lt = 0x11
+	le = 0x12
+	ge = 0x1d
+	gt = 0x1e
+	un = 0x03 // unordered: an operand is NaN
+	ng = 0x19 // not ≥: less or unordered
+)
+
+// compare is the mask of lanes where x p y.
+func (a *asm) compare(p int, x vec, y src) *mask {
+	m := &mask{}
+	if a.wide {
+		m.k = a.K()
+		if c, ok := y.(operand.Mem); ok {
+			a.VCMPPS_BCST(operand.U8(p), c, x[0], m.k)
+		} else {
+			a.VCMPPS(operand.U8(p), y.(vec)[0], x[0], m.k)
+		}
+		return m
+	}
+	m.v = a.vec()
+	for h := range a.halves() {
+		if c, ok := y.(operand.Mem); ok {
+			a.VCMPPS(operand.U8(p), c, x[h], m.v[h])
+		} else {
+			a.VCMPPS(operand.U8(p), y.(vec)[h], x[h], m.v[h])
+		}
+	}
+	return m
+}
+
+// equalInts is the mask of lanes where the integers x and y are equal.
+func (a *asm) equalInts(x, y vec) *mask {
+	m := &mask{}
+	if a.wide {
+		m.k = a.K()
+		a.VPCMPEQD(y[0], x[0], m.k)
+		return m
+	}
+	m.v = a.vec()
+	for h := range a.halves() {
+		a.VPCMPEQD(y[h], x[h], m.v[h])
+	}
+	return m
+}
+
+// either and both join masks.
+func (a *asm) either(p, q *mask) *mask {
+	if a.wide {
+		m := &mask{k: a.K()}
+		a.KORW(p.k, q.k, m.k)
+		return m
+	}
+	return &mask{v: a.or(p.v, q.v)}
+}
+
+func (a *asm) both(p, q *mask) *mask {
+	if a.wide {
+		m := &mask{k: a.K()}
+		a.KANDW(p.k, q.k, m.k)
+		return m
+	}
+	return &mask{v: a.and(p.v, q.v)}
+}
+
+// choose is x where the mask is set and y elsewhere.
+func (a *asm) choose(m *mask, x vec, y src) vec {
+	d := a.vec()
+	for h := range a.halves() {
+		c, isConst := y.(operand.Mem)
+		switch {
+		case a.wide && isConst:
+			b := a.copyOf(c)
+			a.VBLENDMPS(x[h], b[h], m.k, d[h])
+		case a.wide:
+			a.VBLENDMPS(x[h], y.(vec)[h], m.k, d[h])
+		case isConst:
+			b := a.register()
+			a.VMOVUPS(c, b)
+			a.VBLENDVPS(m.v[h], x[h], b, d[h])
+		default:
+			a.VBLENDVPS(m.v[h], x[h], y.(vec)[h], d[h])
+		}
+	}
+	return d
+}
+
+// keep is x where the mask is set and 0 elsewhere.
+func (a *asm) keep(m *mask, x vec) vec {
+	d := a.vec()
+	for h := range a.halves() {
+		if a.wide {
+			a.VMOVAPS_Z(x[h], m.k, d[h])
+		} else {
+			a.VANDPS(x[h], m.v[h], d[h])
+		}
+	}
+	return d
+}
+
+// fold sums the lanes: 16 → 8 → 4 → 2 → 1, the upper half onto the lower each time.
+func (a *asm) fold(op func(x, y, d reg.VecVirtual), v vec) reg.VecVirtual {
+	hi := a.YMM()
+	lo := v[0].AsY().(reg.VecVirtual)
+	if a.wide {
+		a.VEXTRACTF64X4(operand.U8(1), v[0], hi)
+	} else {
+		a.VMOVAPS(v[1], hi)
+	}
+	y := a.YMM()
+	op(lo, hi, y)
+	up := a.XMM()
+	a.VEXTRACTF128(operand.U8(1), y, up)
+	x := a.XMM()
+	op(y.AsX().(reg.VecVirtual), up, x)
+	for _, swap := range []int{0x4e, 0xb1} { // pairs, then neighbours
+		t, d := a.XMM(), a.XMM()
+		a.VPERMILPS(operand.U8(swap), x, t)
+		op(x, t, d)
+		x = d
+	}
+	return x
+}

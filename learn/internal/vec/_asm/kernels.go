@@ -1,0 +1,7 @@
+package main
+
+// emitAll emits every kernel for one instruction set.
+func emitAll(a *asm, names *registry) {
+	emitElementwise(a, names)
+	emitOptimisers(a, names)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// stream is a kernel on contiguous ranges: for each 16 elements it reads some slices, computes,
+// and writes some slices. The first slice's length is the range.
+type stream struct {
+	name, typ string
+	slices    string // names of the parameters, separated by spaces
+	in, out   string // names of the slices read and written
+	scalars   string // names of the float32 parameters
+	unroll    int    // vectors an iteration of the main loop, 1 if 0
+	halved    bool   // AVX2 computes the halves of a vector one after the other, to need fewer registers
+	body      func(a *asm, x, s []vec) []vec
+}
+
+func (k *stream) signature() string {
+	sig := "func(" + strings.Join(strings.Fields(k.slices), ", ") + " []float32"
+	if k.scalars != "" {
+		sig += ", " + strings.Join(strings.Fields(k.scalars), ", ") + " float32"
+	}
+	return sig + ")"
+}
+
+func (k *stream) emit(a *asm) {
+	a.begin(k.name, k.signature())
+	ptr := map[string]reg.GPVirtual{}
+	slices := strings.Fields(k.slices)
+	for _, s := range slices {
+		if strings.Contains(" "+k.in+" "+k.out+" ", " "+s+" ") {
+			ptr[s] = a.pointer(s)
+		}
+	}
+	n := a.length(slices[0])
+	var scalars []vec
+	for _, s := range strings.Fields(k.scalars) {
+		if s != "_" {
+			scalars = append(scalars, a.scalar(s))
+		}
+	}
+	at := a.GP64()
+	a.XORQ(at, at)
+	step := func(disp int, m *mask) {
+		var x []vec
+		for _, s := range strings.Fields(k.in) {
+			x = append(x, a.load(operand.Mem{Base: ptr[s], Index: at, Scale: 4, Disp: disp}, m))
+		}
+		y := k.body(a, x, scalars)
+		for i, s := range strings.Fields(k.out) {
+			a.store(y[i], operand.Mem{Base: ptr[s], Index: at, Scale: 4, Disp: disp}, m)
+		}
+	}
+	a.overRange(at, n, max(k.unroll, 1), func(disp int, m *mask) {
+		if k.halved {
+			a.byHalves(disp, m, step)
+		} else {
+			step(disp, m)
+		}
+	})
+	a.end()
+}
+
+// overRange emits loops over n elements from at on: unroll vectors at a time, single vectors, and
+// a masked tail. step gets the offset in bytes of its vector. n and at are consumed.
+func (a *asm) overRange(at, n reg.GPVirtual, unroll int, step func(disp int, m *mask)) {
+	for _, u := range []int{unroll, 1} {
+		loop, done := a.label("loop"), a.label("done")
+		size := operand.U32(16 * u)
+		a.CMPQ(n, size)
+		a.JB(operand.LabelRef(done))
+		a.Label(loop)
+		for i := range u {
+			step(64*i, nil)
+		}
+		a.ADDQ(size, at)
+		a.SUBQ(size, n)
+		a.CMPQ(n, size)
+		a.JAE(operand.LabelRef(loop))
+		a.Label(done)
+		if u == 1 {
+			break
+		}
+	}
+	end := a.label("end")
+	a.TESTQ(n, n)
+	a.JZ(operand.LabelRef(end))
+	step(0, a.tailMask(n))
+	a.Label(end)
+}
+
+// byHalves emits step once for each register of a vec.
+func (a *asm) byHalves(disp int, m *mask, step func(disp int, m *mask)) {
+	if a.wide {
+		step(disp, m)
+		return
+	}
+	a.single = true
+	for h := range 2 {
+		part := m
+		if m != nil {
+			part = &mask{v: vec{m.v[h]}}
+		}
+		step(disp+32*h, part)
+	}
+	a.single = false
+}
