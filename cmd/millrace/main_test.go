@@ -2,18 +2,26 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // binary is the program under test, built once.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(buildAndTest(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(patientVariable) != "" {
+		verbs = append(verbs, patientCommand)
+		main()
+	}
+	os.Exit(buildAndTest(m))
+}
 
 func buildAndTest(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "millrace-test-")
@@ -48,4 +56,71 @@ func millrace(t *testing.T, dir string, args ...string) outcome {
 		t.Fatalf("millrace %v: %v", args, err)
 	}
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for line, want := range map[string]string{
+		"versoin":               `unknown command "versoin" for "millrace"; did you mean "version"?`,
+		"--frobnicate":          "unknown flag: --frobnicate",
+		"version --frobnicate":  "unknown flag: --frobnicate",
+		"version now":           `millrace version: unexpected argument "now"`,
+		"why":                   "millrace why: RUN is missing",
+		"why a b":               `millrace why: unexpected argument "b"`,
+		"version --json=maybe":  `invalid argument "maybe" for "--json" flag`,
+		"completion bsh":        `unknown command "bsh" for "millrace completion"`,
+		"help versoin":          `unknown command "versoin" for "millrace"; did you mean "version"?`,
+		"completion bash extra": `millrace completion bash`,
+	} {
+		t.Run(line, func(t *testing.T) {
+			got := millrace(t, "", strings.Fields(line)...)
+			if got.code != exitUsage || got.stdout != "" {
+				t.Errorf("exit code %d, standard output %q", got.code, got.stdout)
+			}
+			if !strings.HasPrefix(got.stderr, "millrace: ") || !strings.Contains(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 {
+				t.Errorf("got %q, want one line with %q", got.stderr, want)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, line := range []string{"", "--help", "help", "why --help", "help why", "completion"} {
+		got := millrace(t, "", strings.Fields(line)...)
+		if got.code != exitDone || got.stderr != "" || !strings.Contains(got.stdout, "Usage:") {
+			t.Errorf("%q: %+v", line, got)
+		}
+	}
+}
+
+func TestEveryCommandIsDescribed(t *testing.T) {
+	root := rootCommand(newConsole(os.Stdout, os.Stderr))
+	for _, cmd := range root.Commands() {
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: short description %q", cmd.CommandPath(), cmd.Short)
+		}
+		got := millrace(t, "", cmd.Name(), "--help")
+		if got.code != exitDone || !strings.Contains(got.stdout, "--json") {
+			t.Errorf("%s --help: %+v", cmd.Name(), got)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := millrace(t, "", "completion", shell); got.code != exitDone || len(got.stdout) < 1000 {
+			t.Errorf("%s: code %d, %d bytes, %s", shell, got.code, len(got.stdout), got.stderr)
+		}
+	}
+	if got := millrace(t, "", "__complete", "doc"); !strings.HasPrefix(got.stdout, "doctor\t") {
+		t.Errorf("doc completes to %q", got.stdout)
+	}
+}
+
+// decode reads JSON that a verb printed.
+func decode[T any](t *testing.T, o outcome) (value T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(o.stdout), &value); err != nil {
+		t.Fatalf("%v: %q (standard error %q)", err, o.stdout, o.stderr)
+	}
+	return value
 }

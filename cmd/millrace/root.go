@@ -10,6 +10,8 @@ import (
 
 // verbs lists the commands of the binary, one per file.
 var verbs = []func(*console) *cobra.Command{
+	whyCommand,
+	doctorCommand,
 	versionCommand,
 }
 
@@ -44,6 +46,12 @@ func rootCommand(c *console) *cobra.Command {
 		root.AddCommand(verb(c))
 	}
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, sub := range root.Commands() {
+		if sub.Name() == "help" {
+			sub.Args = knownTopic
+		}
+	}
 	return root
 }
 
@@ -51,12 +59,13 @@ func rootCommand(c *console) *cobra.Command {
 // makes a noun without a verb print its help, and notes when a command's own
 // code starts: an error before that moment is wrong usage.
 func prepare(cmd *cobra.Command, started *bool) {
+	cmd.SuggestionsMinimumDistance = 2
 	if cmd.HasSubCommands() && !cmd.Runnable() {
 		cmd.Args = knownSubcommand
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	if cmd.Args == nil {
-		cmd.Args = noArguments
+		cmd.Args = exactly()
 	}
 	if body := cmd.RunE; body != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -69,11 +78,17 @@ func prepare(cmd *cobra.Command, started *bool) {
 	}
 }
 
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
+// exactly makes a command take the named arguments, no more and no fewer.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), names[len(args)])
+		case len(args) > len(names):
+			return fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)])
+		}
 		return nil
 	}
-	return fmt.Errorf("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
 }
 
 // knownSubcommand is reached with an argument only when no subcommand has that name.
@@ -86,4 +101,13 @@ func knownSubcommand(cmd *cobra.Command, args []string) error {
 		text += fmt.Sprintf("; did you mean %q?", near[0])
 	}
 	return errors.New(text)
+}
+
+// knownTopic makes help refuse what is not a command.
+func knownTopic(help *cobra.Command, args []string) error {
+	topic, rest, err := help.Root().Find(args)
+	if err != nil {
+		return err
+	}
+	return knownSubcommand(topic, rest)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"millrace.dev/internal/buildinfo"
+	"millrace.dev/learn/engine/cpu"
 )
 
 func versionCommand(c *console) *cobra.Command {
@@ -14,20 +15,27 @@ func versionCommand(c *console) *cobra.Command {
 		Use:   "version",
 		Short: "Print which build this is",
 		RunE: func(*cobra.Command, []string) error {
-			build := buildinfo.Read()
-			return c.result(build, func(w io.Writer) error { return printBuild(w, build) })
+			processor, _ := cpu.ReadProcessor() // doctor reports a level that cannot be used
+			v := version{buildinfo.Read(), processor.Level}
+			return c.result(v, v.print)
 		},
 	}
 }
 
-func printBuild(w io.Writer, b buildinfo.Build) error {
-	commit := b.Commit
+// version is the build and the vector instructions that it uses here.
+type version struct {
+	buildinfo.Build
+	CPU string `json:"cpu"`
+}
+
+func (v version) print(w io.Writer) error {
+	commit := v.Commit
 	switch {
 	case commit == "":
 		commit = "commit unknown"
-	case b.Modified:
+	case v.Modified:
 		commit += " with changes"
 	}
-	_, err := fmt.Fprintf(w, "millrace %s (%s)\n%s %s/%s\n", b.Version, commit, b.Go, b.OS, b.Arch)
+	_, err := fmt.Fprintf(w, "millrace %s (%s)\n%s %s/%s, %s kernels\n", v.Version, commit, v.Go, v.OS, v.Arch, v.CPU)
 	return err
 }
