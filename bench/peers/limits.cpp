@@ -1,6 +1,6 @@
 // The machine's own limits, measured as a peer: rows fma (fused multiply-adds in registers only; info
-// says how many operations a step has), copy/BYTES and axpy/BYTES (one pass over two arrays of BYTES in
-// all); the variant is the number of threads. "limits spin" keeps a core busy instead.
+// says how many operations a step has), and copy/BYTES, axpy/BYTES and read/BYTES (one pass over two arrays of
+// BYTES in all); the variant is the number of threads. "limits spin" keeps a core busy instead.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -55,6 +55,26 @@ static double axpy_pass(std::vector<float>& x, std::vector<float>& y, long steps
     return y[0];
 }
 
+static double read_pass(std::vector<float>& x, std::vector<float>& y, long steps) {
+    const int chains = 8;
+    vec sum[chains] = {};
+    for (long s = 0; s < steps; s++) {
+        for (auto* v : {&x, &y}) {
+            const float* from = v->data();
+            for (size_t i = 0; i + chains * LANES <= v->size(); i += chains * LANES)
+#pragma GCC unroll 8
+                for (int c = 0; c < chains; c++) {
+                    vec part;
+                    std::memcpy(&part, from + i + c * LANES, sizeof part);
+                    sum[c] += part;
+                }
+        }
+        asm volatile("" ::: "memory");
+    }
+    for (int c = 1; c < chains; c++) sum[0] += sum[c];
+    return sum[0][0];
+}
+
 // on_threads runs work(thread, steps) on so many threads at once.
 static Step on_threads(int threads, std::function<double(int, long)> work) {
     return [=](long steps) {
@@ -77,7 +97,7 @@ static Step build(const std::string& row, const std::string& variant) {
     struct Arrays { std::vector<float> x, y; };
     auto all = std::make_shared<std::vector<Arrays>>();
     for (int t = 0; t < threads; t++) all->push_back({std::vector<float>(floats, 1), std::vector<float>(floats, 1)});
-    auto pass = kind == "copy" ? copy_pass : axpy_pass;
+    auto pass = kind == "copy" ? copy_pass : kind == "axpy" ? axpy_pass : read_pass;
     return on_threads(threads, [=](int t, long steps) { return pass((*all)[t].x, (*all)[t].y, steps); });
 }
 
