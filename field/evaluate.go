@@ -1,0 +1,108 @@
+package field
+
+import "math"
+
+// evaluator finds the routing and the loads that a route allows.
+type evaluator struct {
+	net    *network
+	f      *forest
+	h      *hearing
+	want   []bool
+	parts  int // wanted
+	heard  []int32
+	packet []float64 // per tour: uploaded packets
+}
+
+func newEvaluator(net *network, want []bool) *evaluator {
+	e := &evaluator{net: net, f: newForest(net), h: newHearing(net), want: want, heard: make([]int32, net.parts)}
+	for _, w := range want {
+		if w {
+			e.parts++
+		}
+	}
+	return e
+}
+
+// total is the number of packets of all wanted parts.
+func (e *evaluator) total() float64 {
+	sum := 0.0
+	for u, w := range e.net.weight {
+		if e.want[e.net.part[u]] {
+			sum += w
+		}
+	}
+	return sum
+}
+
+// run routes all packets to the route's stops, moving load off nodes that cost more than target; ok is false when
+// a wanted part is not visited or a tour misses the deadline.
+func (e *evaluator) run(r *route, target float64, passes int) (ok bool) {
+	sources := e.h.hear(r)
+	found := 0
+	for _, u := range sources {
+		if c := e.net.part[u]; e.heard[c] != e.h.round {
+			e.heard[c] = e.h.round
+			if e.want[c] {
+				found++
+			}
+		}
+	}
+	if found < e.parts {
+		return false
+	}
+	e.f.grow(sources)
+	e.f.relieve(target, passes)
+	return e.timely(r)
+}
+
+// timely checks each tour's deadline with the packets that it receives.
+func (e *evaluator) timely(r *route) bool {
+	e.packet = e.packet[:0]
+	for range r.tours {
+		e.packet = append(e.packet, 0)
+	}
+	for _, u := range e.h.sources {
+		e.packet[e.h.tour[u]] += e.f.packets[u]
+	}
+	for i, tour := range r.tours {
+		if !e.net.fits(tour, e.packet[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// spread notes at each anchor how many packets are uploaded nearest to it.
+func (e *evaluator) spread(r *route) {
+	for _, tour := range r.tours {
+		for i := range tour {
+			tour[i].use = 0
+		}
+	}
+	for _, u := range e.h.sources {
+		tour := r.tours[e.h.tour[u]]
+		best, bestD := 0, math.Inf(1)
+		if len(tour) > 64 && e.net.in.Upload == Listen {
+			continue // too many pairs: credited below
+		}
+		for i := range tour {
+			if d := e.net.pos[u].Dist(tour[i].pos); d < bestD {
+				best, bestD = i, d
+			}
+		}
+		tour[best].use += e.f.packets[u]
+	}
+	for _, tour := range r.tours {
+		if len(tour) <= 64 || e.net.in.Upload == Buffer {
+			continue
+		}
+		for i := range tour {
+			e.net.index.near(tour[i].pos, e.net.reach, func(u int32) bool {
+				if e.h.stamp[u] == e.h.round {
+					tour[i].use += e.f.packets[u]
+				}
+				return true
+			})
+		}
+	}
+}

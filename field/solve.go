@@ -1,0 +1,281 @@
+package field
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// purposes of random choices.
+const (
+	forSkeleton = 1 + iota
+	forSeeds
+	forSearch
+)
+
+func (o Options) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(o.Seed, purpose)) }
+
+// Solve plans the collection. The error is an [*InputError], an [*InfeasibleError] or the context's.
+func Solve(ctx context.Context, in *Instance, opt Options) (*Plan, error) {
+	if err := in.Validate(); err != nil {
+		return nil, err
+	}
+	opt.report("graph", 0, 1)
+	net, err := newNetwork(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := newSolver(net, opt)
+	if err != nil {
+		return nil, err
+	}
+	return s.solve(ctx)
+}
+
+// solver holds what the stages of Solve share.
+type solver struct {
+	net   *network
+	opt   Options
+	want  []bool
+	base  route
+	eval  *evaluator
+	shut  []int32
+	roots []int32
+}
+
+// newSolver finds the skeleton, and leaves out parts or fails when it does not keep the deadline.
+func newSolver(net *network, opt Options) (*solver, error) {
+	s := &solver{net: net, opt: opt, want: net.wanted()}
+	opt.report("skeleton", 0, 1)
+	s.roots = medians(net)
+	s.base, s.shut = net.skeleton(s.want, s.roots, opt.rng(forSkeleton))
+	if len(s.shut) > 0 {
+		if !opt.Partial {
+			return nil, s.closed()
+		}
+		for _, c := range s.shut {
+			s.want[c] = false
+		}
+	}
+	if !s.skeletonFits() {
+		if !opt.Partial {
+			return nil, s.infeasible()
+		}
+		s.leaveOut()
+	}
+	s.eval = newEvaluator(net, s.want)
+	return s, nil
+}
+
+// packets is the sum over the wanted parts.
+func (s *solver) packets() float64 {
+	sum := 0.0
+	for u, w := range s.net.weight {
+		if s.want[s.net.part[u]] {
+			sum += w
+		}
+	}
+	return sum
+}
+
+// skeletonFits checks the skeleton; with several tours each is charged for all packets, so that any division of them fits,
+// unless dwell alone leaves no room, when an even division is charged.
+func (s *solver) skeletonFits() bool {
+	for _, t := range s.base.tours {
+		if len(t) > 0 && !s.net.fits(t, s.packets()/float64(len(s.base.tours))) {
+			return false
+		}
+	}
+	return true
+}
+
+// needed is a deadline within which the skeleton can be toured.
+func (s *solver) needed() time.Duration {
+	sink, worst := s.net.in.Sink, 0.0
+	for _, t := range s.base.tours {
+		time := s.net.dwell(s.packets())
+		if cost := s.net.cost(t); cost > 0 {
+			time += sink.Launch.Seconds() + (cost+1e-3)/sink.Speed*(1+1e-6)
+		}
+		worst = max(worst, time)
+	}
+	if worst > float64(math.MaxInt64)/2e9 {
+		return 0
+	}
+	return time.Duration(math.Ceil(worst)) * time.Second
+}
+
+func (s *solver) infeasible() error {
+	e := &InfeasibleError{Deadline: s.net.in.Sink.Deadline, Nearest: s.needed(), Components: s.components(nil)}
+	parts, cost := len(e.Components), s.base.cost()
+	dwell := s.net.dwell(s.packets())
+	switch {
+	case math.IsInf(cost, 1):
+		e.Nearest = 0
+		e.Problem = "the no-fly zones leave no way to a part of the network"
+	case dwell > s.net.in.Sink.Deadline.Seconds()*float64(s.net.in.Vehicles()):
+		e.Problem = fmt.Sprintf("uploading %g packets alone takes %v", s.packets(), seconds(dwell).Round(time.Second))
+	case parts > 1:
+		e.Problem = fmt.Sprintf("the network has %d unconnected parts that each need a stop; the shortest tour known through them is %.0f m", parts, cost)
+	default:
+		e.Problem = fmt.Sprintf("the shortest tour known that hears a sensor is %.0f m", cost)
+	}
+	return e
+}
+
+// closed reports the parts for which no stop is allowed.
+func (s *solver) closed() error {
+	e := &InfeasibleError{Deadline: s.net.in.Sink.Deadline, Components: s.components(s.shut)}
+	e.Problem = fmt.Sprintf("no place outside the no-fly zones hears sensor %q or any sensor connected with it", s.net.in.Sensors[e.Components[0][0]].ID)
+	return e
+}
+
+// components lists the sensors of the given parts, or of all wanted ones, largest part first.
+func (s *solver) components(only []int32) [][]int32 {
+	byPart := make([][]int32, s.net.parts)
+	for u, c := range s.net.part {
+		if s.want[c] && (only == nil || slices.Contains(only, c)) {
+			byPart[c] = append(byPart[c], s.net.orig[u])
+		}
+	}
+	byPart = slices.DeleteFunc(byPart, func(list []int32) bool { return len(list) == 0 })
+	for _, list := range byPart {
+		slices.Sort(list)
+	}
+	slices.SortStableFunc(byPart, func(a, b []int32) int { return len(b) - len(a) })
+	return byPart
+}
+
+// leaveOut drops parts from the skeleton, those that save most driving for the fewest packets first, until it fits.
+func (s *solver) leaveOut() {
+	weight := make([]float64, s.net.parts)
+	for u, c := range s.net.part {
+		weight[c] += s.net.weight[u]
+	}
+	depot := s.net.depot()
+	for !s.skeletonFits() {
+		type drop struct {
+			part  int32
+			ratio float64
+		}
+		var drops []drop
+		for _, t := range s.base.tours {
+			for i := range t {
+				before, after := neighboursOf(t, depot, i)
+				c := s.net.part[t[i].keep[0]]
+				saved := s.net.leg(before, &t[i]) + s.net.leg(&t[i], after) - s.net.leg(before, after) + s.net.turnCost() + s.net.dwell(weight[c])*s.net.in.Sink.Speed
+				if math.IsNaN(saved) {
+					saved = math.Inf(1)
+				}
+				drops = append(drops, drop{c, saved / weight[c]})
+			}
+		}
+		slices.SortStableFunc(drops, func(a, b drop) int {
+			if a.ratio > b.ratio {
+				return -1
+			} else if a.ratio < b.ratio {
+				return 1
+			}
+			return int(a.part - b.part)
+		})
+		for _, d := range drops[:(len(drops)+19)/20] {
+			s.want[d.part] = false
+		}
+		s.base, _ = s.net.skeleton(s.want, s.roots, s.opt.rng(forSkeleton))
+	}
+}
+
+// solve makes starting routes, improves the best and writes it down.
+func (s *solver) solve(ctx context.Context) (*Plan, error) {
+	anyTour := len(s.base.tours) > 0 && len(s.base.tours[0]) > 0
+	var p *Plan
+	if !anyTour {
+		s.eval.f.grow(nil)
+		p = s.eval.finish(&route{net: s.net})
+	} else {
+		best, err := s.bestRoute(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.eval.run(&best, 0, 12)
+		p = s.eval.finish(&best)
+	}
+	for k := range p.Unserved {
+		if i := p.Unserved[k].Sensor; p.Unserved[k].Reason == OutOfReach && s.isShut(i) {
+			p.Unserved[k].Reason = InNoFly
+		}
+	}
+	p.Seed = s.opt.Seed
+	s.opt.report("certificate", 0, 1)
+	p.Certificate = s.certify(ctx, p)
+	if err := Check(s.net.in, p); err != nil {
+		return nil, err
+	}
+	return p, ctx.Err()
+}
+
+func (s *solver) isShut(sensor int) bool {
+	if len(s.shut) == 0 {
+		return false
+	}
+	u := slices.Index(s.net.orig, int32(sensor))
+	return u >= 0 && slices.Contains(s.shut, s.net.part[u])
+}
+
+// bestRoute evaluates the starting routes and improves the best of them.
+func (s *solver) bestRoute(ctx context.Context) (route, error) {
+	best, load := s.base, math.Inf(1)
+	routes := []route{s.base}
+	s.opt.report("seeds", 0, 2)
+	seeds := s.newSeeder()
+	if r, ok := seeds.core(); ok {
+		routes = append(routes, r)
+	}
+	s.opt.report("seeds", 1, 2)
+	if err := ctx.Err(); err != nil {
+		return best, err
+	}
+	if r, ok := seeds.clusters(); ok {
+		routes = append(routes, r)
+	}
+	for i := range routes {
+		if s.eval.run(&routes[i], 0, 4) {
+			if most, _ := s.eval.f.worst(); most < load {
+				best, load = routes[i], most
+			}
+		}
+	}
+	if math.IsInf(load, 1) {
+		return best, s.infeasible()
+	}
+	steps := s.opt.Effort
+	if steps == 0 {
+		steps = defaultEffort(s.net)
+	}
+	if steps < 0 {
+		return best, nil
+	}
+	search := newSearch(s.eval, best.clone(), s.opt.rng(forSearch))
+	return search.improve(ctx, steps, func(done int) { s.opt.report("improve", done, steps) })
+}
+
+// newSeeder grows the reference tree: one root in each part, near the depot or the skeleton's stop.
+func (s *solver) newSeeder() *seeder {
+	d := &seeder{net: s.net, rng: s.opt.rng(forSeeds), tree: newForest(s.net), cover: make([]bool, s.net.len()), packs: s.packets()}
+	d.base = s.base.anchors()
+	var roots []int32
+	for i := range d.base {
+		roots = append(roots, d.base[i].keep[0])
+	}
+	slices.Sort(roots)
+	d.tree.grow(roots)
+	d.tree.relieve(2*ownFloor(s.net), 4)
+	d.keys = coreKeys(d.tree)
+	return d
+}
