@@ -20,7 +20,7 @@ func newHearing(net *network) *hearing {
 // enRoute reports whether stops between anchors cost nothing.
 func (net *network) enRoute() bool {
 	s := net.in.Sink
-	return net.in.Upload == Listen && s.Turn == 0 && s.Climb == 0
+	return net.in.Upload == Listen && s.Turn == 0 && s.Climb == 0 && !net.anchored
 }
 
 // hear lists, ascending, the nodes that can upload on the route.

@@ -22,6 +22,8 @@ type network struct {
 	total   float64 // sum of weight
 	part    []int32 // connected part of each node
 	parts   int
+	// anchored keeps the sink from stopping between anchors, as the baselines do.
+	anchored bool
 }
 
 func newNetwork(in *Instance) (*network, error) {
