@@ -140,7 +140,7 @@ func (c *csvReader) first(label string) error {
 func isHeading(record []string, label string) bool {
 	words := 0
 	for _, field := range record {
-		if _, err := strconv.ParseFloat(strings.TrimSpace(field), 32); err != nil {
+		if _, err := strconv.ParseFloat(strings.TrimSpace(field), 32); errors.Is(err, strconv.ErrSyntax) {
 			words++
 		}
 	}

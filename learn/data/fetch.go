@@ -82,7 +82,7 @@ func (f *fetcher) file(ctx context.Context, p *published, want publishedFile, fi
 	if have, err := os.Open(final); err == nil {
 		sum, size, err := hashOf(have)
 		have.Close()
-		if err == nil && size == want.size && hex.EncodeToString(sum.Sum(nil)) == want.sha256 {
+		if err == nil && size == want.size && hexOf(sum) == want.sha256 {
 			return nil
 		}
 	}
@@ -124,10 +124,10 @@ func install(part *os.File, final string) error {
 	return dir.Sync()
 }
 
-// download completes part from one address. It asks again while every answer brings bytes,
-// and once more from the start when what it went on from turns out wrong.
+// download completes part from one address. It asks again while a broken connection has
+// brought bytes, and once from the start when what it went on from turns out wrong.
 func (f *fetcher) download(ctx context.Context, url string, want publishedFile, part *os.File) error {
-	for {
+	for restarted := false; ; {
 		sum, had, err := hashOf(part)
 		if err != nil {
 			return err
@@ -143,17 +143,18 @@ func (f *fetcher) download(ctx context.Context, url string, want publishedFile, 
 			got, failure = f.request(ctx, url, want, part, sum, had)
 		}
 		switch {
-		case failure != nil && got > had && !errors.Is(failure, errStalled) && ctx.Err() == nil:
+		case errors.Is(failure, errBroken) && got > had && ctx.Err() == nil:
 			continue // it brought something: go on from there
 		case failure != nil:
 			return failure
 		}
-		if is := hex.EncodeToString(sum.Sum(nil)); is != want.sha256 {
+		if is := hexOf(sum); is != want.sha256 {
 			if err := part.Truncate(0); err != nil {
 				return err
 			}
-			if had > 0 {
-				continue // what was there before may have been at fault
+			if had > 0 && !restarted {
+				restarted = true // what was there before may have been at fault
+				continue
 			}
 			return fmt.Errorf("%s has SHA-256 %s, want %s", url, is, want.sha256)
 		}
@@ -161,8 +162,12 @@ func (f *fetcher) download(ctx context.Context, url string, want publishedFile, 
 	}
 }
 
-// errStalled ends a download that brings nothing for too long.
-var errStalled = errors.New("the server sent nothing for too long")
+var (
+	// errStalled ends a download that brings nothing for too long.
+	errStalled = errors.New("the server sent nothing for too long")
+	// errBroken is an answer that ended too early.
+	errBroken = errors.New("the connection ended")
+)
 
 // request asks for the bytes from offset on and appends them to part and sum. It returns
 // the size that part then has.
@@ -223,9 +228,11 @@ func (f *fetcher) copy(ctx context.Context, url string, want publishedFile, part
 		case errors.Is(err, io.EOF) && offset == want.size:
 			return offset, nil
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return offset, fmt.Errorf("%s ends after %d of %d bytes", url, offset, want.size)
-		default:
+			return offset, fmt.Errorf("%s: %w after %d of %d bytes", url, errBroken, offset, want.size)
+		case ctx.Err() != nil:
 			return offset, causeOf(ctx, url, err)
+		default:
+			return offset, fmt.Errorf("%s: %w after %d of %d bytes: %w", url, errBroken, offset, want.size, err)
 		}
 	}
 }
@@ -247,3 +254,6 @@ func hashOf(f *os.File) (hash.Hash, int64, error) {
 	n, err := io.Copy(sum, f)
 	return sum, n, err
 }
+
+// hexOf gives a sum as text.
+func hexOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }

@@ -271,11 +271,7 @@ func rowMajor(b []byte, shape []int, size int) []byte {
 func WriteNPY(w io.Writer, a *Array) error {
 	var header bytes.Buffer
 	header.WriteString(npyMagic + "\x01\x00\x00\x00")
-	fmt.Fprintf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (", npyDescr(a.Type))
-	for _, d := range a.Shape {
-		fmt.Fprintf(&header, "%d,", d)
-	}
-	header.WriteString("), }")
+	fmt.Fprintf(&header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", npyDescr(a.Type), pythonTuple(a.Shape))
 	for (header.Len()+1)%64 != 0 { // the elements begin at a multiple of 64
 		header.WriteByte(' ')
 	}
@@ -286,6 +282,18 @@ func WriteNPY(w io.Writer, a *Array) error {
 	}
 	_, err := w.Write(a.Data)
 	return err
+}
+
+// pythonTuple writes a shape as Python does.
+func pythonTuple(shape []int) string {
+	parts := make([]string, len(shape))
+	for i, d := range shape {
+		parts[i] = strconv.Itoa(d)
+	}
+	if len(parts) == 1 {
+		return "(" + parts[0] + ",)"
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
 }
 
 // npyDescr gives the type string of an element type.

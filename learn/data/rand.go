@@ -6,16 +6,16 @@ package data
 // a hash of the key. The zero value is ready for use too.
 type Rand struct{ state uint64 }
 
-// golden is 2⁶⁴ over the golden ratio, SplitMix64's odd step.
-const golden = 0x9e3779b97f4a7c15
+// gamma is 2⁶⁴ over the golden ratio, SplitMix64's odd step.
+const gamma = 0x9e3779b97f4a7c15
 
 // NewRand keys a generator by the run's seed, the epoch, the sample's index in the data
 // set, and the purpose of the choice.
 func NewRand(seed, epoch, index, purpose uint64) Rand {
-	h := mix(seed + golden)
-	h = mix(h ^ (epoch + golden))
-	h = mix(h ^ (index + golden))
-	return Rand{state: mix(h ^ (purpose + golden))}
+	h := mix(seed + gamma)
+	h = mix(h ^ (epoch + gamma))
+	h = mix(h ^ (index + gamma))
+	return Rand{state: mix(h ^ (purpose + gamma))}
 }
 
 // mix is SplitMix64's finaliser, a bijection of the 64-bit words.
@@ -27,7 +27,7 @@ func mix(z uint64) uint64 {
 
 // Uint64 gives 64 random bits.
 func (r *Rand) Uint64() uint64 {
-	r.state += golden
+	r.state += gamma
 	return mix(r.state)
 }
 

@@ -1,0 +1,107 @@
+package data
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestReadCSV(t *testing.T) {
+	for name, c := range map[string]struct {
+		in, label        string
+		columns, classes []string
+		values           []float32
+		labels           []int32
+	}{
+		"heading and names": {
+			in:      "a,b,species\n1,2,rose\n3,4.5,iris\n5,6,rose\n",
+			columns: []string{"a", "b"}, classes: []string{"iris", "rose"},
+			values: []float32{1, 2, 3, 4.5, 5, 6}, labels: []int32{1, 0, 1},
+		},
+		"no heading": {
+			in:      "1,2,rose\n3,4,iris\n",
+			columns: []string{"1", "2"}, classes: []string{"iris", "rose"},
+			values: []float32{1, 2, 3, 4}, labels: []int32{1, 0},
+		},
+		"class numbers": {
+			in:      "1,2,2\n3,4,0\n",
+			columns: []string{"1", "2"}, classes: []string{"0", "1", "2"},
+			values: []float32{1, 2, 3, 4}, labels: []int32{2, 0},
+		},
+		"numbers that are names": {
+			in:      "1,007\n3,7\n",
+			columns: []string{"1"}, classes: []string{"007", "7"},
+			values: []float32{1, 3}, labels: []int32{0, 1},
+		},
+		"mark, semicolons, spaces, CRLF": {
+			in:      "\ufeffLabel; x ;y\r\nu; 1 ;-2e3\r\nv;\"3\";4\r\n",
+			columns: []string{"x ", "y"}, classes: []string{"u", "v"},
+			values: []float32{1, -2000, 3, 4}, labels: []int32{0, 1},
+		},
+		"tabs, no last line end": {
+			in: "1\t2\t0\n3\t4\t1", columns: []string{"1", "2"}, classes: []string{"0", "1"},
+			values: []float32{1, 2, 3, 4}, labels: []int32{0, 1},
+		},
+		"label by heading": {
+			in: "kind,x\n0,5\n1,6\n", label: "kind", columns: []string{"x"}, classes: []string{"0", "1"},
+			values: []float32{5, 6}, labels: []int32{0, 1},
+		},
+		"label by number": {
+			in: "0,5\n1,6\n", label: "1", columns: []string{"2"}, classes: []string{"0", "1"},
+			values: []float32{5, 6}, labels: []int32{0, 1},
+		},
+	} {
+		got, err := ReadCSV(strings.NewReader(c.in), "t.csv", c.label, 0)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !slices.Equal(got.Columns, c.columns) || !slices.Equal(got.Classes, c.classes) ||
+			!slices.Equal(got.Values, c.values) || !slices.Equal(got.Labels, c.labels) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
+func TestWrongCSVIsNamed(t *testing.T) {
+	long := strings.Repeat("1,", csvMaxLine/2) + "2"
+	for _, c := range []struct{ in, label, want string }{
+		{"", "", "t.csv: the file is empty"},
+		{"a,label\n", "", "t.csv: there is a heading but no row"},
+		{"5\n6\n", "", "t.csv:1:1: there is one column"},
+		{"a,b,label\n1,2,x\n3,oops,y\n", "", `t.csv:3:3: column b: "oops" is not a finite number`},
+		{"a,b,label\n1,2,x\n\n3,,y\n", "", `t.csv:4:3: column b: "" is not a finite number`},
+		{"1,nan,x\n", "", `t.csv:1:3: column 2: "nan" is not a finite number`},
+		{"1,1e99,x\n", "", `t.csv:1:3: column 2: "1e99" is not a finite number`},
+		{"1,2,x\n3,4\n", "", "t.csv:2:1: the row has another number of fields than the first, which has 3"},
+		{"1,2,x\n3,4,\n", "", "t.csv:2:5: label: is empty"},
+		{"1,2,\"x\n", "", "t.csv:1:8: extraneous or missing"},
+		{"a,b\n1,2\n", "c", `t.csv: label column: there is no column "c"; there are a, b`},
+		{"1,2\n1,2\n", "3", `t.csv: label column: there is no column "3"; there are 1, 2`},
+		{"1,x\n" + long, "", "t.csv:2: the line is longer than 1048576 bytes"},
+	} {
+		_, err := ReadCSV(strings.NewReader(c.in), "t.csv", c.label, 0)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%.30q: got %v, want %s", c.in, err, c.want)
+		}
+	}
+	if _, err := ReadCSV(strings.NewReader("1,2,x\n3,4,y\n"), "t.csv", "", 15); err == nil || !strings.HasPrefix(err.Error(), "t.csv:2: the values take more than the limit") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOpenCSV(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "flowers.csv")
+	writeFile(t, path, []byte("a,b,label\n"+strings.Repeat("1,2,x\n3,4,y\n", 50)))
+	set, err := Open(path, Options{TestFraction: 0.3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Train.Len()+set.Test.Len() != 100 || set.Test.Len() < 15 || set.Test.Len() > 45 {
+		t.Errorf("%d and %d samples", set.Train.Len(), set.Test.Len())
+	}
+	if !slices.Equal(set.Train.Shape(), []int{2}) || !slices.Equal(set.Test.Classes(), []string{"x", "y"}) {
+		t.Errorf("shape %v, classes %v", set.Train.Shape(), set.Test.Classes())
+	}
+}
