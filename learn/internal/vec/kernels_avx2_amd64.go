@@ -139,3 +139,36 @@ func rmspropAVX2(w []float32, sq []float32, g []float32, scale float32, decay fl
 
 //go:noescape
 func rmspropMomentumAVX2(w []float32, sq []float32, buf []float32, g []float32, scale float32, decay float32, lr float32, beta float32, eps float32, mu float32)
+
+//go:noescape
+func sumAVX2(x []float32) float32
+
+//go:noescape
+func sumSquaresAVX2(x []float32) float32
+
+//go:noescape
+func dotAVX2(x []float32, y []float32) float32
+
+//go:noescape
+func nonFiniteAVX2(x []float32) float32
+
+//go:noescape
+func maxOfAVX2(x []float32) float32
+
+//go:noescape
+func deviationAVX2(x []float32, mean float32) float32
+
+//go:noescape
+func expSumAVX2(dst []float32, x []float32, m float32) float32
+
+//go:noescape
+func sumExpAVX2(x []float32, m float32) float32
+
+//go:noescape
+func lnSumsAVX2(dy []float32, x []float32, gamma []float32, mean float32) (s float32, sx float32)
+
+//go:noescape
+func lnApplyAVX2(dst []float32, x []float32, gamma []float32, beta []float32, mean float32, invStd float32)
+
+//go:noescape
+func lnInputAVX2(dx []float32, dy []float32, x []float32, gamma []float32, mean float32, k float32, c0 float32, c1 float32)

@@ -5982,3 +5982,1287 @@ end3:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+// func sumAVX2(x []float32) float32
+// Requires: AVX, SSE
+TEXT ·sumAVX2(SB), NOSPLIT, $8-28
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x_base+0(FP), AX
+	MOVQ     x_len+8(FP), CX
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VXORPS   Y3, Y3, Y3
+	VXORPS   Y4, Y4, Y4
+	VXORPS   Y5, Y5, Y5
+	VXORPS   Y6, Y6, Y6
+	VXORPS   Y7, Y7, Y7
+	XORQ     DX, DX
+	CMPQ     CX, $0x00000040
+	JB       done2
+
+loop1:
+	VMOVUPS (AX)(DX*4), Y8
+	VMOVUPS 32(AX)(DX*4), Y9
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y9, Y1, Y1
+	VMOVUPS 64(AX)(DX*4), Y8
+	VMOVUPS 96(AX)(DX*4), Y9
+	VADDPS  Y8, Y2, Y2
+	VADDPS  Y9, Y3, Y3
+	VMOVUPS 128(AX)(DX*4), Y8
+	VMOVUPS 160(AX)(DX*4), Y9
+	VADDPS  Y8, Y4, Y4
+	VADDPS  Y9, Y5, Y5
+	VMOVUPS 192(AX)(DX*4), Y8
+	VMOVUPS 224(AX)(DX*4), Y9
+	VADDPS  Y8, Y6, Y6
+	VADDPS  Y9, Y7, Y7
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000040, CX
+	CMPQ    CX, $0x00000040
+	JAE     loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS (AX)(DX*4), Y8
+	VMOVUPS 32(AX)(DX*4), Y9
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y9, Y1, Y1
+	ADDQ    $0x00000010, DX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     loop3
+
+done4:
+	TESTQ      CX, CX
+	JZ         end5
+	LEAQ       masks<>+0(SB), BX
+	MOVQ       $0x00000010, SI
+	SUBQ       CX, SI
+	VMOVDQU    (BX)(SI*4), Y8
+	VMOVDQU    32(BX)(SI*4), Y9
+	VMASKMOVPS (AX)(DX*4), Y8, Y8
+	VMASKMOVPS 32(AX)(DX*4), Y9, Y9
+	VADDPS     Y8, Y0, Y0
+	VADDPS     Y9, Y1, Y1
+
+end5:
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y6, Y4, Y2
+	VADDPS     Y7, Y5, Y3
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVSS      X0, ret+24(FP)
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
+// func sumSquaresAVX2(x []float32) float32
+// Requires: AVX, FMA3, SSE
+TEXT ·sumSquaresAVX2(SB), NOSPLIT, $8-28
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x_base+0(FP), AX
+	MOVQ     x_len+8(FP), CX
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VXORPS   Y3, Y3, Y3
+	VXORPS   Y4, Y4, Y4
+	VXORPS   Y5, Y5, Y5
+	VXORPS   Y6, Y6, Y6
+	VXORPS   Y7, Y7, Y7
+	XORQ     DX, DX
+	CMPQ     CX, $0x00000040
+	JB       done2
+
+loop1:
+	VMOVUPS     (AX)(DX*4), Y8
+	VMOVUPS     32(AX)(DX*4), Y9
+	VFMADD231PS Y8, Y8, Y0
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     64(AX)(DX*4), Y8
+	VMOVUPS     96(AX)(DX*4), Y9
+	VFMADD231PS Y8, Y8, Y2
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     128(AX)(DX*4), Y8
+	VMOVUPS     160(AX)(DX*4), Y9
+	VFMADD231PS Y8, Y8, Y4
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     192(AX)(DX*4), Y8
+	VMOVUPS     224(AX)(DX*4), Y9
+	VFMADD231PS Y8, Y8, Y6
+	VFMADD231PS Y9, Y9, Y7
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x00000040, CX
+	CMPQ        CX, $0x00000040
+	JAE         loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (AX)(DX*4), Y8
+	VMOVUPS     32(AX)(DX*4), Y9
+	VFMADD231PS Y8, Y8, Y0
+	VFMADD231PS Y9, Y9, Y1
+	ADDQ        $0x00000010, DX
+	SUBQ        $0x00000010, CX
+	CMPQ        CX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       CX, CX
+	JZ          end5
+	LEAQ        masks<>+0(SB), BX
+	MOVQ        $0x00000010, SI
+	SUBQ        CX, SI
+	VMOVDQU     (BX)(SI*4), Y8
+	VMOVDQU     32(BX)(SI*4), Y9
+	VMASKMOVPS  (AX)(DX*4), Y8, Y8
+	VMASKMOVPS  32(AX)(DX*4), Y9, Y9
+	VFMADD231PS Y8, Y8, Y0
+	VFMADD231PS Y9, Y9, Y1
+
+end5:
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y6, Y4, Y2
+	VADDPS     Y7, Y5, Y3
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVSS      X0, ret+24(FP)
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
+// func dotAVX2(x []float32, y []float32) float32
+// Requires: AVX, FMA3, SSE
+TEXT ·dotAVX2(SB), NOSPLIT, $8-52
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x_base+0(FP), AX
+	MOVQ     y_base+24(FP), CX
+	MOVQ     x_len+8(FP), DX
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VXORPS   Y3, Y3, Y3
+	VXORPS   Y4, Y4, Y4
+	VXORPS   Y5, Y5, Y5
+	VXORPS   Y6, Y6, Y6
+	VXORPS   Y7, Y7, Y7
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000040
+	JB       done2
+
+loop1:
+	VMOVUPS     (AX)(BX*4), Y8
+	VMOVUPS     32(AX)(BX*4), Y9
+	VMOVUPS     (CX)(BX*4), Y10
+	VMOVUPS     32(CX)(BX*4), Y11
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y11, Y9, Y1
+	VMOVUPS     64(AX)(BX*4), Y8
+	VMOVUPS     96(AX)(BX*4), Y9
+	VMOVUPS     64(CX)(BX*4), Y10
+	VMOVUPS     96(CX)(BX*4), Y11
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y11, Y9, Y3
+	VMOVUPS     128(AX)(BX*4), Y8
+	VMOVUPS     160(AX)(BX*4), Y9
+	VMOVUPS     128(CX)(BX*4), Y10
+	VMOVUPS     160(CX)(BX*4), Y11
+	VFMADD231PS Y10, Y8, Y4
+	VFMADD231PS Y11, Y9, Y5
+	VMOVUPS     192(AX)(BX*4), Y8
+	VMOVUPS     224(AX)(BX*4), Y9
+	VMOVUPS     192(CX)(BX*4), Y10
+	VMOVUPS     224(CX)(BX*4), Y11
+	VFMADD231PS Y10, Y8, Y6
+	VFMADD231PS Y11, Y9, Y7
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000040, DX
+	CMPQ        DX, $0x00000040
+	JAE         loop1
+
+done2:
+	CMPQ DX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (AX)(BX*4), Y8
+	VMOVUPS     32(AX)(BX*4), Y9
+	VMOVUPS     (CX)(BX*4), Y10
+	VMOVUPS     32(CX)(BX*4), Y11
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y11, Y9, Y1
+	ADDQ        $0x00000010, BX
+	SUBQ        $0x00000010, DX
+	CMPQ        DX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       DX, DX
+	JZ          end5
+	LEAQ        masks<>+0(SB), SI
+	MOVQ        $0x00000010, DI
+	SUBQ        DX, DI
+	VMOVDQU     (SI)(DI*4), Y8
+	VMOVDQU     32(SI)(DI*4), Y9
+	VMASKMOVPS  (AX)(BX*4), Y8, Y10
+	VMASKMOVPS  32(AX)(BX*4), Y9, Y11
+	VMASKMOVPS  (CX)(BX*4), Y8, Y8
+	VMASKMOVPS  32(CX)(BX*4), Y9, Y9
+	VFMADD231PS Y8, Y10, Y0
+	VFMADD231PS Y9, Y11, Y1
+
+end5:
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y6, Y4, Y2
+	VADDPS     Y7, Y5, Y3
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVSS      X0, ret+48(FP)
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
+// func nonFiniteAVX2(x []float32) float32
+// Requires: AVX, FMA3, SSE
+TEXT ·nonFiniteAVX2(SB), NOSPLIT, $8-28
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x_base+0(FP), AX
+	MOVQ     x_len+8(FP), CX
+	VXORPS   Y0, Y0, Y0
+	VXORPS   Y1, Y1, Y1
+	VXORPS   Y2, Y2, Y2
+	VXORPS   Y3, Y3, Y3
+	VXORPS   Y4, Y4, Y4
+	VXORPS   Y5, Y5, Y5
+	VXORPS   Y6, Y6, Y6
+	VXORPS   Y7, Y7, Y7
+	XORQ     DX, DX
+	CMPQ     CX, $0x00000040
+	JB       done2
+
+loop1:
+	VMOVUPS     (AX)(DX*4), Y8
+	VMOVUPS     32(AX)(DX*4), Y9
+	VFMADD231PS c00000000<>+0(SB), Y8, Y0
+	VFMADD231PS c00000000<>+0(SB), Y9, Y1
+	VMOVUPS     64(AX)(DX*4), Y8
+	VMOVUPS     96(AX)(DX*4), Y9
+	VFMADD231PS c00000000<>+0(SB), Y8, Y2
+	VFMADD231PS c00000000<>+0(SB), Y9, Y3
+	VMOVUPS     128(AX)(DX*4), Y8
+	VMOVUPS     160(AX)(DX*4), Y9
+	VFMADD231PS c00000000<>+0(SB), Y8, Y4
+	VFMADD231PS c00000000<>+0(SB), Y9, Y5
+	VMOVUPS     192(AX)(DX*4), Y8
+	VMOVUPS     224(AX)(DX*4), Y9
+	VFMADD231PS c00000000<>+0(SB), Y8, Y6
+	VFMADD231PS c00000000<>+0(SB), Y9, Y7
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x00000040, CX
+	CMPQ        CX, $0x00000040
+	JAE         loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (AX)(DX*4), Y8
+	VMOVUPS     32(AX)(DX*4), Y9
+	VFMADD231PS c00000000<>+0(SB), Y8, Y0
+	VFMADD231PS c00000000<>+0(SB), Y9, Y1
+	ADDQ        $0x00000010, DX
+	SUBQ        $0x00000010, CX
+	CMPQ        CX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       CX, CX
+	JZ          end5
+	LEAQ        masks<>+0(SB), BX
+	MOVQ        $0x00000010, SI
+	SUBQ        CX, SI
+	VMOVDQU     (BX)(SI*4), Y8
+	VMOVDQU     32(BX)(SI*4), Y9
+	VMASKMOVPS  (AX)(DX*4), Y8, Y8
+	VMASKMOVPS  32(AX)(DX*4), Y9, Y9
+	VFMADD231PS c00000000<>+0(SB), Y8, Y0
+	VFMADD231PS c00000000<>+0(SB), Y9, Y1
+
+end5:
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y6, Y4, Y2
+	VADDPS     Y7, Y5, Y3
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVSS      X0, ret+24(FP)
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
+// func maxOfAVX2(x []float32) float32
+// Requires: AVX, SSE
+TEXT ·maxOfAVX2(SB), NOSPLIT, $8-28
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y0, Y0, Y0
+	VBROADCASTSS cff800000<>+0(SB), Y0
+	VBROADCASTSS cff800000<>+0(SB), Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS cff800000<>+0(SB), Y2
+	VBROADCASTSS cff800000<>+0(SB), Y3
+	XORQ         DX, DX
+	CMPQ         CX, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS   (AX)(DX*4), Y4
+	VMOVUPS   32(AX)(DX*4), Y5
+	VCMPPS    $0x03, Y0, Y0, Y6
+	VCMPPS    $0x03, Y1, Y1, Y7
+	VMAXPS    Y4, Y0, Y4
+	VMAXPS    Y5, Y1, Y5
+	VBLENDVPS Y6, Y0, Y4, Y0
+	VBLENDVPS Y7, Y1, Y5, Y1
+	VMOVUPS   64(AX)(DX*4), Y4
+	VMOVUPS   96(AX)(DX*4), Y5
+	VCMPPS    $0x03, Y2, Y2, Y6
+	VCMPPS    $0x03, Y3, Y3, Y7
+	VMAXPS    Y4, Y2, Y4
+	VMAXPS    Y5, Y3, Y5
+	VBLENDVPS Y6, Y2, Y4, Y2
+	VBLENDVPS Y7, Y3, Y5, Y3
+	ADDQ      $0x00000020, DX
+	SUBQ      $0x00000020, CX
+	CMPQ      CX, $0x00000020
+	JAE       loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS   (AX)(DX*4), Y4
+	VMOVUPS   32(AX)(DX*4), Y5
+	VCMPPS    $0x03, Y0, Y0, Y6
+	VCMPPS    $0x03, Y1, Y1, Y7
+	VMAXPS    Y4, Y0, Y4
+	VMAXPS    Y5, Y1, Y5
+	VBLENDVPS Y6, Y0, Y4, Y0
+	VBLENDVPS Y7, Y1, Y5, Y1
+	ADDQ      $0x00000010, DX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       loop3
+
+done4:
+	TESTQ      CX, CX
+	JZ         end5
+	LEAQ       masks<>+0(SB), BX
+	MOVQ       $0x00000010, SI
+	SUBQ       CX, SI
+	VMOVDQU    (BX)(SI*4), Y4
+	VMOVDQU    32(BX)(SI*4), Y5
+	VMASKMOVPS (AX)(DX*4), Y4, Y6
+	VMASKMOVPS 32(AX)(DX*4), Y5, Y7
+	VMOVUPS    cff800000<>+0(SB), Y8
+	VBLENDVPS  Y4, Y6, Y8, Y4
+	VMOVUPS    cff800000<>+0(SB), Y6
+	VBLENDVPS  Y5, Y7, Y6, Y5
+	VCMPPS     $0x03, Y0, Y0, Y6
+	VCMPPS     $0x03, Y1, Y1, Y7
+	VMAXPS     Y4, Y0, Y4
+	VMAXPS     Y5, Y1, Y5
+	VBLENDVPS  Y6, Y0, Y4, Y0
+	VBLENDVPS  Y7, Y1, Y5, Y1
+
+end5:
+	VCMPPS     $0x03, Y0, Y0, Y4
+	VCMPPS     $0x03, Y1, Y1, Y5
+	VMAXPS     Y2, Y0, Y2
+	VMAXPS     Y3, Y1, Y3
+	VBLENDVPS  Y4, Y0, Y2, Y0
+	VBLENDVPS  Y5, Y1, Y3, Y1
+	VCMPPS     $0x03, Y0, Y0, Y2
+	VMAXPS     Y1, Y0, Y1
+	VBLENDVPS  Y2, Y0, Y1, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VCMPPS     $0x03, Y0, Y0, Y2
+	VMAXPS     Y1, Y0, Y1
+	VBLENDVPS  Y2, Y0, Y1, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VCMPPS     $0x03, Y0, Y0, Y2
+	VMAXPS     Y1, Y0, Y1
+	VBLENDVPS  Y2, Y0, Y1, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VCMPPS     $0x03, Y0, Y0, Y2
+	VMAXPS     Y1, Y0, Y1
+	VBLENDVPS  Y2, Y0, Y1, Y0
+	MOVSS      X0, ret+24(FP)
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
+// func deviationAVX2(x []float32, mean float32) float32
+// Requires: AVX, FMA3, SSE
+TEXT ·deviationAVX2(SB), NOSPLIT, $8-36
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS mean+24(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	XORQ         DX, DX
+	CMPQ         CX, $0x00000040
+	JB           done2
+
+loop1:
+	VMOVUPS     (AX)(DX*4), Y9
+	VMOVUPS     32(AX)(DX*4), Y10
+	VSUBPS      Y0, Y9, Y9
+	VSUBPS      Y0, Y10, Y10
+	VFMADD231PS Y9, Y9, Y1
+	VFMADD231PS Y10, Y10, Y2
+	VMOVUPS     64(AX)(DX*4), Y9
+	VMOVUPS     96(AX)(DX*4), Y10
+	VSUBPS      Y0, Y9, Y9
+	VSUBPS      Y0, Y10, Y10
+	VFMADD231PS Y9, Y9, Y3
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     128(AX)(DX*4), Y9
+	VMOVUPS     160(AX)(DX*4), Y10
+	VSUBPS      Y0, Y9, Y9
+	VSUBPS      Y0, Y10, Y10
+	VFMADD231PS Y9, Y9, Y5
+	VFMADD231PS Y10, Y10, Y6
+	VMOVUPS     192(AX)(DX*4), Y9
+	VMOVUPS     224(AX)(DX*4), Y10
+	VSUBPS      Y0, Y9, Y9
+	VSUBPS      Y0, Y10, Y10
+	VFMADD231PS Y9, Y9, Y7
+	VFMADD231PS Y10, Y10, Y8
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x00000040, CX
+	CMPQ        CX, $0x00000040
+	JAE         loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (AX)(DX*4), Y9
+	VMOVUPS     32(AX)(DX*4), Y10
+	VSUBPS      Y0, Y9, Y9
+	VSUBPS      Y0, Y10, Y10
+	VFMADD231PS Y9, Y9, Y1
+	VFMADD231PS Y10, Y10, Y2
+	ADDQ        $0x00000010, DX
+	SUBQ        $0x00000010, CX
+	CMPQ        CX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       CX, CX
+	JZ          end5
+	LEAQ        masks<>+0(SB), BX
+	MOVQ        $0x00000010, SI
+	SUBQ        CX, SI
+	VMOVDQU     (BX)(SI*4), Y9
+	VMOVDQU     32(BX)(SI*4), Y10
+	VMASKMOVPS  (AX)(DX*4), Y9, Y11
+	VMASKMOVPS  32(AX)(DX*4), Y10, Y12
+	VBLENDVPS   Y9, Y11, Y0, Y9
+	VBLENDVPS   Y10, Y12, Y0, Y10
+	VSUBPS      Y0, Y9, Y9
+	VSUBPS      Y0, Y10, Y0
+	VFMADD231PS Y9, Y9, Y1
+	VFMADD231PS Y0, Y0, Y2
+
+end5:
+	VADDPS     Y3, Y1, Y0
+	VADDPS     Y4, Y2, Y1
+	VADDPS     Y7, Y5, Y2
+	VADDPS     Y8, Y6, Y3
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVSS      X0, ret+32(FP)
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
+// func expSumAVX2(dst []float32, x []float32, m float32) float32
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·expSumAVX2(SB), NOSPLIT, $8-60
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         dst_len+8(FP), DX
+	VBROADCASTSS m+48(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	XORQ         BX, BX
+	CMPQ         DX, $0x00000010
+	JB           done2
+
+loop1:
+	VMOVUPS      (CX)(BX*4), Y3
+	VMOVUPS      32(CX)(BX*4), Y4
+	VSUBPS       Y0, Y3, Y3
+	VSUBPS       Y0, Y4, Y4
+	VBROADCASTSS c42b20000<>+0(SB), Y5
+	VBROADCASTSS c42b20000<>+0(SB), Y6
+	VMINPS       Y3, Y5, Y3
+	VMINPS       Y4, Y6, Y4
+	VBROADCASTSS cc2d00000<>+0(SB), Y5
+	VBROADCASTSS cc2d00000<>+0(SB), Y6
+	VMAXPS       Y3, Y5, Y3
+	VMAXPS       Y4, Y6, Y4
+	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y5
+	VMULPS       c3fb8aa3b<>+0(SB), Y4, Y6
+	VROUNDPS     $0x08, Y5, Y5
+	VROUNDPS     $0x08, Y6, Y6
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y6, Y4
+	VBROADCASTSS c39506967<>+0(SB), Y7
+	VBROADCASTSS c39506967<>+0(SB), Y8
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y8
+	VFMADD213PS  c3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  c3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y4, Y8
+	VMULPS       Y3, Y3, Y9
+	VMULPS       Y4, Y4, Y10
+	VFMADD231PS  Y9, Y7, Y3
+	VFMADD231PS  Y10, Y8, Y4
+	VADDPS       c3f800000<>+0(SB), Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y5, Y5
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y5, Y7
+	VPSRAD       $0x01, Y6, Y8
+	VPSUBD       Y7, Y5, Y5
+	VPSUBD       Y8, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y6, Y4, Y4
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y2, Y2
+	VMOVUPS      Y3, (AX)(BX*4)
+	VMOVUPS      Y4, 32(AX)(BX*4)
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x00000010, DX
+	CMPQ         DX, $0x00000010
+	JAE          loop1
+
+done2:
+	TESTQ        DX, DX
+	JZ           end3
+	LEAQ         masks<>+0(SB), SI
+	MOVQ         $0x00000010, DI
+	SUBQ         DX, DI
+	VMOVDQU      (SI)(DI*4), Y3
+	VMOVDQU      32(SI)(DI*4), Y4
+	VMASKMOVPS   (CX)(BX*4), Y3, Y5
+	VMASKMOVPS   32(CX)(BX*4), Y4, Y6
+	VMOVUPS      cff800000<>+0(SB), Y7
+	VBLENDVPS    Y3, Y5, Y7, Y5
+	VMOVUPS      cff800000<>+0(SB), Y7
+	VBLENDVPS    Y4, Y6, Y7, Y6
+	VSUBPS       Y0, Y5, Y5
+	VSUBPS       Y0, Y6, Y0
+	VBROADCASTSS c42b20000<>+0(SB), Y6
+	VBROADCASTSS c42b20000<>+0(SB), Y7
+	VMINPS       Y5, Y6, Y5
+	VMINPS       Y0, Y7, Y0
+	VBROADCASTSS cc2d00000<>+0(SB), Y6
+	VBROADCASTSS cc2d00000<>+0(SB), Y7
+	VMAXPS       Y5, Y6, Y5
+	VMAXPS       Y0, Y7, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y5, Y6
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y7
+	VROUNDPS     $0x08, Y6, Y6
+	VROUNDPS     $0x08, Y7, Y7
+	VFNMADD231PS c3f318000<>+0(SB), Y6, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y7, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y6, Y5
+	VFNMADD231PS cb95e8083<>+0(SB), Y7, Y0
+	VBROADCASTSS c39506967<>+0(SB), Y8
+	VBROADCASTSS c39506967<>+0(SB), Y9
+	VFMADD213PS  c3ab743ce<>+0(SB), Y5, Y8
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y9
+	VFMADD213PS  c3c088908<>+0(SB), Y5, Y8
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y9
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y5, Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y9
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y5, Y8
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y5, Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y9
+	VMULPS       Y5, Y5, Y10
+	VMULPS       Y0, Y0, Y11
+	VFMADD231PS  Y10, Y8, Y5
+	VFMADD231PS  Y11, Y9, Y0
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y0, Y0
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPSRAD       $0x01, Y6, Y8
+	VPSRAD       $0x01, Y7, Y9
+	VPSUBD       Y8, Y6, Y6
+	VPSUBD       Y9, Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y8, Y8
+	VPADDD       c0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y9, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y6, Y5, Y5
+	VMULPS       Y7, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y0, Y2, Y2
+	VMASKMOVPS   Y5, Y3, (AX)(BX*4)
+	VMASKMOVPS   Y0, Y4, 32(AX)(BX*4)
+
+end3:
+	VADDPS     Y2, Y1, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVSS      X0, ret+56(FP)
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
+// func sumExpAVX2(x []float32, m float32) float32
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·sumExpAVX2(SB), NOSPLIT, $8-36
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS m+24(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	XORQ         DX, DX
+	CMPQ         CX, $0x00000010
+	JB           done2
+
+loop1:
+	VMOVUPS      (AX)(DX*4), Y3
+	VMOVUPS      32(AX)(DX*4), Y4
+	VSUBPS       Y0, Y3, Y3
+	VSUBPS       Y0, Y4, Y4
+	VBROADCASTSS c42b20000<>+0(SB), Y5
+	VBROADCASTSS c42b20000<>+0(SB), Y6
+	VMINPS       Y3, Y5, Y3
+	VMINPS       Y4, Y6, Y4
+	VBROADCASTSS cc2d00000<>+0(SB), Y5
+	VBROADCASTSS cc2d00000<>+0(SB), Y6
+	VMAXPS       Y3, Y5, Y3
+	VMAXPS       Y4, Y6, Y4
+	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y5
+	VMULPS       c3fb8aa3b<>+0(SB), Y4, Y6
+	VROUNDPS     $0x08, Y5, Y5
+	VROUNDPS     $0x08, Y6, Y6
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y6, Y4
+	VBROADCASTSS c39506967<>+0(SB), Y7
+	VBROADCASTSS c39506967<>+0(SB), Y8
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y8
+	VFMADD213PS  c3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  c3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y4, Y8
+	VMULPS       Y3, Y3, Y9
+	VMULPS       Y4, Y4, Y10
+	VFMADD231PS  Y9, Y7, Y3
+	VFMADD231PS  Y10, Y8, Y4
+	VADDPS       c3f800000<>+0(SB), Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y5, Y5
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y5, Y7
+	VPSRAD       $0x01, Y6, Y8
+	VPSUBD       Y7, Y5, Y5
+	VPSUBD       Y8, Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y7, Y3, Y3
+	VMULPS       Y8, Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y6, Y4, Y4
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y2, Y2
+	ADDQ         $0x00000010, DX
+	SUBQ         $0x00000010, CX
+	CMPQ         CX, $0x00000010
+	JAE          loop1
+
+done2:
+	TESTQ        CX, CX
+	JZ           end3
+	LEAQ         masks<>+0(SB), BX
+	MOVQ         $0x00000010, SI
+	SUBQ         CX, SI
+	VMOVDQU      (BX)(SI*4), Y3
+	VMOVDQU      32(BX)(SI*4), Y4
+	VMASKMOVPS   (AX)(DX*4), Y3, Y5
+	VMASKMOVPS   32(AX)(DX*4), Y4, Y6
+	VMOVUPS      cff800000<>+0(SB), Y7
+	VBLENDVPS    Y3, Y5, Y7, Y3
+	VMOVUPS      cff800000<>+0(SB), Y5
+	VBLENDVPS    Y4, Y6, Y5, Y4
+	VSUBPS       Y0, Y3, Y3
+	VSUBPS       Y0, Y4, Y0
+	VBROADCASTSS c42b20000<>+0(SB), Y4
+	VBROADCASTSS c42b20000<>+0(SB), Y5
+	VMINPS       Y3, Y4, Y3
+	VMINPS       Y0, Y5, Y0
+	VBROADCASTSS cc2d00000<>+0(SB), Y4
+	VBROADCASTSS cc2d00000<>+0(SB), Y5
+	VMAXPS       Y3, Y4, Y3
+	VMAXPS       Y0, Y5, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y3, Y4
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y5
+	VROUNDPS     $0x08, Y4, Y4
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS c3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS c3f318000<>+0(SB), Y5, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y4, Y3
+	VFNMADD231PS cb95e8083<>+0(SB), Y5, Y0
+	VBROADCASTSS c39506967<>+0(SB), Y6
+	VBROADCASTSS c39506967<>+0(SB), Y7
+	VFMADD213PS  c3ab743ce<>+0(SB), Y3, Y6
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y7
+	VFMADD213PS  c3c088908<>+0(SB), Y3, Y6
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y7
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y7
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y7
+	VFMADD213PS  c3f000000<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y7
+	VMULPS       Y3, Y3, Y8
+	VMULPS       Y0, Y0, Y9
+	VFMADD231PS  Y8, Y6, Y3
+	VFMADD231PS  Y9, Y7, Y0
+	VADDPS       c3f800000<>+0(SB), Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y0, Y0
+	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y4, Y6
+	VPSRAD       $0x01, Y5, Y7
+	VPSUBD       Y6, Y4, Y4
+	VPSUBD       Y7, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y7, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y4, Y4
+	VPADDD       c0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y5, Y0, Y0
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y0, Y2, Y2
+
+end3:
+	VADDPS     Y2, Y1, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVSS      X0, ret+32(FP)
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
+// func lnSumsAVX2(dy []float32, x []float32, gamma []float32, mean float32) (s float32, sx float32)
+// Requires: AVX, FMA3, SSE
+TEXT ·lnSumsAVX2(SB), NOSPLIT, $8-88
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dy_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         dy_len+8(FP), BX
+	VBROADCASTSS mean+72(FP), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	XORQ         SI, SI
+	CMPQ         BX, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS     (AX)(SI*4), Y9
+	VMOVUPS     32(AX)(SI*4), Y10
+	VMOVUPS     (CX)(SI*4), Y11
+	VMOVUPS     32(CX)(SI*4), Y12
+	VMOVUPS     (DX)(SI*4), Y13
+	VMOVUPS     32(DX)(SI*4), Y14
+	VMULPS      Y13, Y9, Y9
+	VMULPS      Y14, Y10, Y10
+	VADDPS      Y9, Y1, Y1
+	VADDPS      Y10, Y2, Y2
+	VSUBPS      Y0, Y11, Y11
+	VSUBPS      Y0, Y12, Y12
+	VFMADD231PS Y11, Y9, Y3
+	VFMADD231PS Y12, Y10, Y4
+	VMOVUPS     64(AX)(SI*4), Y9
+	VMOVUPS     96(AX)(SI*4), Y10
+	VMOVUPS     64(CX)(SI*4), Y11
+	VMOVUPS     96(CX)(SI*4), Y12
+	VMOVUPS     64(DX)(SI*4), Y13
+	VMOVUPS     96(DX)(SI*4), Y14
+	VMULPS      Y13, Y9, Y9
+	VMULPS      Y14, Y10, Y10
+	VADDPS      Y9, Y5, Y5
+	VADDPS      Y10, Y6, Y6
+	VSUBPS      Y0, Y11, Y11
+	VSUBPS      Y0, Y12, Y12
+	VFMADD231PS Y11, Y9, Y7
+	VFMADD231PS Y12, Y10, Y8
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000020, BX
+	CMPQ        BX, $0x00000020
+	JAE         loop1
+
+done2:
+	CMPQ BX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (AX)(SI*4), Y9
+	VMOVUPS     32(AX)(SI*4), Y10
+	VMOVUPS     (CX)(SI*4), Y11
+	VMOVUPS     32(CX)(SI*4), Y12
+	VMOVUPS     (DX)(SI*4), Y13
+	VMOVUPS     32(DX)(SI*4), Y14
+	VMULPS      Y13, Y9, Y9
+	VMULPS      Y14, Y10, Y10
+	VADDPS      Y9, Y1, Y1
+	VADDPS      Y10, Y2, Y2
+	VSUBPS      Y0, Y11, Y11
+	VSUBPS      Y0, Y12, Y12
+	VFMADD231PS Y11, Y9, Y3
+	VFMADD231PS Y12, Y10, Y4
+	ADDQ        $0x00000010, SI
+	SUBQ        $0x00000010, BX
+	CMPQ        BX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       BX, BX
+	JZ          end5
+	LEAQ        masks<>+0(SB), DI
+	MOVQ        $0x00000010, R8
+	SUBQ        BX, R8
+	VMOVDQU     (DI)(R8*4), Y9
+	VMOVDQU     32(DI)(R8*4), Y10
+	VMASKMOVPS  (AX)(SI*4), Y9, Y11
+	VMASKMOVPS  32(AX)(SI*4), Y10, Y12
+	VMASKMOVPS  (CX)(SI*4), Y9, Y13
+	VMASKMOVPS  32(CX)(SI*4), Y10, Y14
+	VMASKMOVPS  (DX)(SI*4), Y9, Y9
+	VMASKMOVPS  32(DX)(SI*4), Y10, Y10
+	VMULPS      Y9, Y11, Y9
+	VMULPS      Y10, Y12, Y10
+	VADDPS      Y9, Y1, Y1
+	VADDPS      Y10, Y2, Y2
+	VSUBPS      Y0, Y13, Y11
+	VSUBPS      Y0, Y14, Y0
+	VFMADD231PS Y11, Y9, Y3
+	VFMADD231PS Y0, Y10, Y4
+
+end5:
+	VADDPS     Y5, Y1, Y0
+	VADDPS     Y6, Y2, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVSS      X0, s+80(FP)
+	VADDPS     Y7, Y3, Y0
+	VADDPS     Y8, Y4, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0x4e, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVSS      X0, sx+84(FP)
+	VLDMXCSR   (SP)
+	VZEROUPPER
+	RET
+
+// func lnApplyAVX2(dst []float32, x []float32, gamma []float32, beta []float32, mean float32, invStd float32)
+// Requires: AVX, FMA3
+TEXT ·lnApplyAVX2(SB), NOSPLIT, $8-104
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         beta_base+72(FP), BX
+	MOVQ         dst_len+8(FP), SI
+	VBROADCASTSS mean+96(FP), Y0
+	VBROADCASTSS invStd+100(FP), Y1
+	XORQ         DI, DI
+	CMPQ         SI, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS     (CX)(DI*4), Y2
+	VMOVUPS     32(CX)(DI*4), Y3
+	VMOVUPS     (DX)(DI*4), Y4
+	VMOVUPS     32(DX)(DI*4), Y5
+	VMOVUPS     (BX)(DI*4), Y6
+	VMOVUPS     32(BX)(DI*4), Y7
+	VSUBPS      Y0, Y2, Y2
+	VSUBPS      Y0, Y3, Y3
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y1, Y3, Y3
+	VFMADD231PS Y4, Y2, Y6
+	VFMADD231PS Y5, Y3, Y7
+	VMOVUPS     Y6, (AX)(DI*4)
+	VMOVUPS     Y7, 32(AX)(DI*4)
+	VMOVUPS     64(CX)(DI*4), Y2
+	VMOVUPS     96(CX)(DI*4), Y3
+	VMOVUPS     64(DX)(DI*4), Y4
+	VMOVUPS     96(DX)(DI*4), Y5
+	VMOVUPS     64(BX)(DI*4), Y6
+	VMOVUPS     96(BX)(DI*4), Y7
+	VSUBPS      Y0, Y2, Y2
+	VSUBPS      Y0, Y3, Y3
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y1, Y3, Y3
+	VFMADD231PS Y4, Y2, Y6
+	VFMADD231PS Y5, Y3, Y7
+	VMOVUPS     Y6, 64(AX)(DI*4)
+	VMOVUPS     Y7, 96(AX)(DI*4)
+	ADDQ        $0x00000020, DI
+	SUBQ        $0x00000020, SI
+	CMPQ        SI, $0x00000020
+	JAE         loop1
+
+done2:
+	CMPQ SI, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (CX)(DI*4), Y2
+	VMOVUPS     32(CX)(DI*4), Y3
+	VMOVUPS     (DX)(DI*4), Y4
+	VMOVUPS     32(DX)(DI*4), Y5
+	VMOVUPS     (BX)(DI*4), Y6
+	VMOVUPS     32(BX)(DI*4), Y7
+	VSUBPS      Y0, Y2, Y2
+	VSUBPS      Y0, Y3, Y3
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y1, Y3, Y3
+	VFMADD231PS Y4, Y2, Y6
+	VFMADD231PS Y5, Y3, Y7
+	VMOVUPS     Y6, (AX)(DI*4)
+	VMOVUPS     Y7, 32(AX)(DI*4)
+	ADDQ        $0x00000010, DI
+	SUBQ        $0x00000010, SI
+	CMPQ        SI, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       SI, SI
+	JZ          end5
+	LEAQ        masks<>+0(SB), R8
+	MOVQ        $0x00000010, R9
+	SUBQ        SI, R9
+	VMOVDQU     (R8)(R9*4), Y2
+	VMOVDQU     32(R8)(R9*4), Y3
+	VMASKMOVPS  (CX)(DI*4), Y2, Y4
+	VMASKMOVPS  32(CX)(DI*4), Y3, Y5
+	VMASKMOVPS  (DX)(DI*4), Y2, Y6
+	VMASKMOVPS  32(DX)(DI*4), Y3, Y7
+	VMASKMOVPS  (BX)(DI*4), Y2, Y8
+	VMASKMOVPS  32(BX)(DI*4), Y3, Y9
+	VSUBPS      Y0, Y4, Y4
+	VSUBPS      Y0, Y5, Y0
+	VMULPS      Y1, Y4, Y4
+	VMULPS      Y1, Y0, Y0
+	VMOVAPS     Y8, Y1
+	VMOVAPS     Y9, Y5
+	VFMADD231PS Y6, Y4, Y1
+	VFMADD231PS Y7, Y0, Y5
+	VMASKMOVPS  Y1, Y2, (AX)(DI*4)
+	VMASKMOVPS  Y5, Y3, 32(AX)(DI*4)
+
+end5:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func lnInputAVX2(dx []float32, dy []float32, x []float32, gamma []float32, mean float32, k float32, c0 float32, c1 float32)
+// Requires: AVX, FMA3
+TEXT ·lnInputAVX2(SB), NOSPLIT, $8-112
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dy_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         gamma_base+72(FP), BX
+	MOVQ         dx_len+8(FP), SI
+	VBROADCASTSS mean+96(FP), Y0
+	VBROADCASTSS k+100(FP), Y1
+	VBROADCASTSS c0+104(FP), Y2
+	VBROADCASTSS c1+108(FP), Y3
+	XORQ         DI, DI
+	CMPQ         SI, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS      (CX)(DI*4), Y4
+	VMOVUPS      32(CX)(DI*4), Y5
+	VMOVUPS      (DX)(DI*4), Y6
+	VMOVUPS      32(DX)(DI*4), Y7
+	VMOVUPS      (BX)(DI*4), Y8
+	VMOVUPS      32(BX)(DI*4), Y9
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VSUBPS       Y2, Y4, Y4
+	VSUBPS       Y2, Y5, Y5
+	VSUBPS       Y0, Y6, Y6
+	VSUBPS       Y0, Y7, Y7
+	VFNMADD231PS Y3, Y6, Y4
+	VFNMADD231PS Y3, Y7, Y5
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      Y4, (AX)(DI*4)
+	VMOVUPS      Y5, 32(AX)(DI*4)
+	VMOVUPS      64(CX)(DI*4), Y4
+	VMOVUPS      96(CX)(DI*4), Y5
+	VMOVUPS      64(DX)(DI*4), Y6
+	VMOVUPS      96(DX)(DI*4), Y7
+	VMOVUPS      64(BX)(DI*4), Y8
+	VMOVUPS      96(BX)(DI*4), Y9
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VSUBPS       Y2, Y4, Y4
+	VSUBPS       Y2, Y5, Y5
+	VSUBPS       Y0, Y6, Y6
+	VSUBPS       Y0, Y7, Y7
+	VFNMADD231PS Y3, Y6, Y4
+	VFNMADD231PS Y3, Y7, Y5
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      Y4, 64(AX)(DI*4)
+	VMOVUPS      Y5, 96(AX)(DI*4)
+	ADDQ         $0x00000020, DI
+	SUBQ         $0x00000020, SI
+	CMPQ         SI, $0x00000020
+	JAE          loop1
+
+done2:
+	CMPQ SI, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS      (CX)(DI*4), Y4
+	VMOVUPS      32(CX)(DI*4), Y5
+	VMOVUPS      (DX)(DI*4), Y6
+	VMOVUPS      32(DX)(DI*4), Y7
+	VMOVUPS      (BX)(DI*4), Y8
+	VMOVUPS      32(BX)(DI*4), Y9
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VSUBPS       Y2, Y4, Y4
+	VSUBPS       Y2, Y5, Y5
+	VSUBPS       Y0, Y6, Y6
+	VSUBPS       Y0, Y7, Y7
+	VFNMADD231PS Y3, Y6, Y4
+	VFNMADD231PS Y3, Y7, Y5
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      Y4, (AX)(DI*4)
+	VMOVUPS      Y5, 32(AX)(DI*4)
+	ADDQ         $0x00000010, DI
+	SUBQ         $0x00000010, SI
+	CMPQ         SI, $0x00000010
+	JAE          loop3
+
+done4:
+	TESTQ        SI, SI
+	JZ           end5
+	LEAQ         masks<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         SI, R9
+	VMOVDQU      (R8)(R9*4), Y4
+	VMOVDQU      32(R8)(R9*4), Y5
+	VMASKMOVPS   (CX)(DI*4), Y4, Y6
+	VMASKMOVPS   32(CX)(DI*4), Y5, Y7
+	VMASKMOVPS   (DX)(DI*4), Y4, Y8
+	VMASKMOVPS   32(DX)(DI*4), Y5, Y9
+	VMASKMOVPS   (BX)(DI*4), Y4, Y10
+	VMASKMOVPS   32(BX)(DI*4), Y5, Y11
+	VMULPS       Y10, Y6, Y6
+	VMULPS       Y11, Y7, Y7
+	VSUBPS       Y2, Y6, Y6
+	VSUBPS       Y2, Y7, Y2
+	VSUBPS       Y0, Y8, Y7
+	VSUBPS       Y0, Y9, Y0
+	VFNMADD231PS Y3, Y7, Y6
+	VFNMADD231PS Y3, Y0, Y2
+	VMULPS       Y1, Y6, Y0
+	VMULPS       Y1, Y2, Y1
+	VMASKMOVPS   Y0, Y4, (AX)(DI*4)
+	VMASKMOVPS   Y1, Y5, 32(AX)(DI*4)
+
+end5:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET

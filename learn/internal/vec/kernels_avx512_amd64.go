@@ -139,3 +139,36 @@ func rmspropAVX512(w []float32, sq []float32, g []float32, scale float32, decay 
 
 //go:noescape
 func rmspropMomentumAVX512(w []float32, sq []float32, buf []float32, g []float32, scale float32, decay float32, lr float32, beta float32, eps float32, mu float32)
+
+//go:noescape
+func sumAVX512(x []float32) float32
+
+//go:noescape
+func sumSquaresAVX512(x []float32) float32
+
+//go:noescape
+func dotAVX512(x []float32, y []float32) float32
+
+//go:noescape
+func nonFiniteAVX512(x []float32) float32
+
+//go:noescape
+func maxOfAVX512(x []float32) float32
+
+//go:noescape
+func deviationAVX512(x []float32, mean float32) float32
+
+//go:noescape
+func expSumAVX512(dst []float32, x []float32, m float32) float32
+
+//go:noescape
+func sumExpAVX512(x []float32, m float32) float32
+
+//go:noescape
+func lnSumsAVX512(dy []float32, x []float32, gamma []float32, mean float32) (s float32, sx float32)
+
+//go:noescape
+func lnApplyAVX512(dst []float32, x []float32, gamma []float32, beta []float32, mean float32, invStd float32)
+
+//go:noescape
+func lnInputAVX512(dx []float32, dy []float32, x []float32, gamma []float32, mean float32, k float32, c0 float32, c1 float32)

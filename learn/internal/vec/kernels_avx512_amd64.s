@@ -4005,3 +4005,891 @@ end3:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+// func sumAVX512(x []float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·sumAVX512(SB), NOSPLIT, $8-28
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x_base+0(FP), AX
+	MOVQ     x_len+8(FP), CX
+	VPXORD   Z0, Z0, Z0
+	VPXORD   Z1, Z1, Z1
+	VPXORD   Z2, Z2, Z2
+	VPXORD   Z3, Z3, Z3
+	XORQ     DX, DX
+	CMPQ     CX, $0x00000040
+	JB       done2
+
+loop1:
+	VMOVUPS (AX)(DX*4), Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS 64(AX)(DX*4), Z4
+	VADDPS  Z4, Z1, Z1
+	VMOVUPS 128(AX)(DX*4), Z4
+	VADDPS  Z4, Z2, Z2
+	VMOVUPS 192(AX)(DX*4), Z4
+	VADDPS  Z4, Z3, Z3
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000040, CX
+	CMPQ    CX, $0x00000040
+	JAE     loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS (AX)(DX*4), Z4
+	VADDPS  Z4, Z0, Z0
+	ADDQ    $0x00000010, DX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     loop3
+
+done4:
+	TESTQ     CX, CX
+	JZ        end5
+	MOVL      $0xffffffff, BX
+	BZHIL     CX, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z4
+	VADDPS    Z4, Z0, Z0
+
+end5:
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z1
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVSS         X0, ret+24(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func sumSquaresAVX512(x []float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·sumSquaresAVX512(SB), NOSPLIT, $8-28
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x_base+0(FP), AX
+	MOVQ     x_len+8(FP), CX
+	VPXORD   Z0, Z0, Z0
+	VPXORD   Z1, Z1, Z1
+	VPXORD   Z2, Z2, Z2
+	VPXORD   Z3, Z3, Z3
+	XORQ     DX, DX
+	CMPQ     CX, $0x00000040
+	JB       done2
+
+loop1:
+	VMOVUPS     (AX)(DX*4), Z4
+	VFMADD231PS Z4, Z4, Z0
+	VMOVUPS     64(AX)(DX*4), Z4
+	VFMADD231PS Z4, Z4, Z1
+	VMOVUPS     128(AX)(DX*4), Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     192(AX)(DX*4), Z4
+	VFMADD231PS Z4, Z4, Z3
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x00000040, CX
+	CMPQ        CX, $0x00000040
+	JAE         loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (AX)(DX*4), Z4
+	VFMADD231PS Z4, Z4, Z0
+	ADDQ        $0x00000010, DX
+	SUBQ        $0x00000010, CX
+	CMPQ        CX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       CX, CX
+	JZ          end5
+	MOVL        $0xffffffff, BX
+	BZHIL       CX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (AX)(DX*4), K1, Z4
+	VFMADD231PS Z4, Z4, Z0
+
+end5:
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z1
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVSS         X0, ret+24(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func dotAVX512(x []float32, y []float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·dotAVX512(SB), NOSPLIT, $8-52
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x_base+0(FP), AX
+	MOVQ     y_base+24(FP), CX
+	MOVQ     x_len+8(FP), DX
+	VPXORD   Z0, Z0, Z0
+	VPXORD   Z1, Z1, Z1
+	VPXORD   Z2, Z2, Z2
+	VPXORD   Z3, Z3, Z3
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000040
+	JB       done2
+
+loop1:
+	VMOVUPS     (AX)(BX*4), Z4
+	VMOVUPS     (CX)(BX*4), Z5
+	VFMADD231PS Z5, Z4, Z0
+	VMOVUPS     64(AX)(BX*4), Z4
+	VMOVUPS     64(CX)(BX*4), Z5
+	VFMADD231PS Z5, Z4, Z1
+	VMOVUPS     128(AX)(BX*4), Z4
+	VMOVUPS     128(CX)(BX*4), Z5
+	VFMADD231PS Z5, Z4, Z2
+	VMOVUPS     192(AX)(BX*4), Z4
+	VMOVUPS     192(CX)(BX*4), Z5
+	VFMADD231PS Z5, Z4, Z3
+	ADDQ        $0x00000040, BX
+	SUBQ        $0x00000040, DX
+	CMPQ        DX, $0x00000040
+	JAE         loop1
+
+done2:
+	CMPQ DX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (AX)(BX*4), Z4
+	VMOVUPS     (CX)(BX*4), Z5
+	VFMADD231PS Z5, Z4, Z0
+	ADDQ        $0x00000010, BX
+	SUBQ        $0x00000010, DX
+	CMPQ        DX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       DX, DX
+	JZ          end5
+	MOVL        $0xffffffff, SI
+	BZHIL       DX, SI, SI
+	KMOVW       SI, K1
+	VMOVUPS.Z   (AX)(BX*4), K1, Z4
+	VMOVUPS.Z   (CX)(BX*4), K1, Z5
+	VFMADD231PS Z5, Z4, Z0
+
+end5:
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z1
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVSS         X0, ret+48(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func nonFiniteAVX512(x []float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·nonFiniteAVX512(SB), NOSPLIT, $8-28
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     x_base+0(FP), AX
+	MOVQ     x_len+8(FP), CX
+	VPXORD   Z0, Z0, Z0
+	VPXORD   Z1, Z1, Z1
+	VPXORD   Z2, Z2, Z2
+	VPXORD   Z3, Z3, Z3
+	XORQ     DX, DX
+	CMPQ     CX, $0x00000040
+	JB       done2
+
+loop1:
+	VMOVUPS          (AX)(DX*4), Z4
+	VFMADD231PS.BCST c00000000<>+0(SB), Z4, Z0
+	VMOVUPS          64(AX)(DX*4), Z4
+	VFMADD231PS.BCST c00000000<>+0(SB), Z4, Z1
+	VMOVUPS          128(AX)(DX*4), Z4
+	VFMADD231PS.BCST c00000000<>+0(SB), Z4, Z2
+	VMOVUPS          192(AX)(DX*4), Z4
+	VFMADD231PS.BCST c00000000<>+0(SB), Z4, Z3
+	ADDQ             $0x00000040, DX
+	SUBQ             $0x00000040, CX
+	CMPQ             CX, $0x00000040
+	JAE              loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS          (AX)(DX*4), Z4
+	VFMADD231PS.BCST c00000000<>+0(SB), Z4, Z0
+	ADDQ             $0x00000010, DX
+	SUBQ             $0x00000010, CX
+	CMPQ             CX, $0x00000010
+	JAE              loop3
+
+done4:
+	TESTQ            CX, CX
+	JZ               end5
+	MOVL             $0xffffffff, BX
+	BZHIL            CX, BX, BX
+	KMOVW            BX, K1
+	VMOVUPS.Z        (AX)(DX*4), K1, Z4
+	VFMADD231PS.BCST c00000000<>+0(SB), Z4, Z0
+
+end5:
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z1
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVSS         X0, ret+24(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func maxOfAVX512(x []float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·maxOfAVX512(SB), NOSPLIT, $8-28
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VPXORD       Z0, Z0, Z0
+	VBROADCASTSS cff800000<>+0(SB), Z0
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS cff800000<>+0(SB), Z1
+	XORQ         DX, DX
+	CMPQ         CX, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS   (AX)(DX*4), Z8
+	VCMPPS    $0x03, Z0, Z0, K1
+	VMAXPS    Z8, Z0, Z8
+	VBLENDMPS Z0, Z8, K1, Z2
+	VMOVAPS   Z2, Z0
+	VMOVUPS   64(AX)(DX*4), Z8
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMAXPS    Z8, Z1, Z8
+	VBLENDMPS Z1, Z8, K1, Z3
+	VMOVAPS   Z3, Z1
+	ADDQ      $0x00000020, DX
+	SUBQ      $0x00000020, CX
+	CMPQ      CX, $0x00000020
+	JAE       loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS   (AX)(DX*4), Z2
+	VCMPPS    $0x03, Z0, Z0, K1
+	VMAXPS    Z2, Z0, Z2
+	VBLENDMPS Z0, Z2, K1, Z4
+	VMOVAPS   Z4, Z0
+	ADDQ      $0x00000010, DX
+	SUBQ      $0x00000010, CX
+	CMPQ      CX, $0x00000010
+	JAE       loop3
+
+done4:
+	TESTQ        CX, CX
+	JZ           end5
+	MOVL         $0xffffffff, BX
+	BZHIL        CX, BX, BX
+	KMOVW        BX, K1
+	VMOVUPS.Z    (AX)(DX*4), K1, Z2
+	VBROADCASTSS cff800000<>+0(SB), Z3
+	VBLENDMPS    Z2, Z3, K1, Z5
+	VCMPPS       $0x03, Z0, Z0, K1
+	VMAXPS       Z5, Z0, Z2
+	VBLENDMPS    Z0, Z2, K1, Z6
+	VMOVAPS      Z6, Z0
+
+end5:
+	VCMPPS        $0x03, Z0, Z0, K1
+	VMAXPS        Z1, Z0, Z1
+	VBLENDMPS     Z0, Z1, K1, Z7
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VCMPPS        $0x03, Y7, Y7, Y1
+	VMAXPS        Y0, Y7, Y0
+	VBLENDVPS     Y1, Y7, Y0, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VCMPPS        $0x03, Y0, Y0, Y2
+	VMAXPS        Y1, Y0, Y1
+	VBLENDVPS     Y2, Y0, Y1, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VCMPPS        $0x03, Y0, Y0, Y2
+	VMAXPS        Y1, Y0, Y1
+	VBLENDVPS     Y2, Y0, Y1, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VCMPPS        $0x03, Y0, Y0, Y2
+	VMAXPS        Y1, Y0, Y1
+	VBLENDVPS     Y2, Y0, Y1, Y0
+	MOVSS         X0, ret+24(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func deviationAVX512(x []float32, mean float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·deviationAVX512(SB), NOSPLIT, $8-36
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS mean+24(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	XORQ         DX, DX
+	CMPQ         CX, $0x00000040
+	JB           done2
+
+loop1:
+	VMOVUPS     (AX)(DX*4), Z5
+	VSUBPS      Z0, Z5, Z5
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(AX)(DX*4), Z5
+	VSUBPS      Z0, Z5, Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     128(AX)(DX*4), Z5
+	VSUBPS      Z0, Z5, Z5
+	VFMADD231PS Z5, Z5, Z3
+	VMOVUPS     192(AX)(DX*4), Z5
+	VSUBPS      Z0, Z5, Z5
+	VFMADD231PS Z5, Z5, Z4
+	ADDQ        $0x00000040, DX
+	SUBQ        $0x00000040, CX
+	CMPQ        CX, $0x00000040
+	JAE         loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (AX)(DX*4), Z5
+	VSUBPS      Z0, Z5, Z5
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $0x00000010, DX
+	SUBQ        $0x00000010, CX
+	CMPQ        CX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       CX, CX
+	JZ          end5
+	MOVL        $0xffffffff, BX
+	BZHIL       CX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (AX)(DX*4), K1, Z5
+	VBLENDMPS   Z5, Z0, K1, Z6
+	VSUBPS      Z0, Z6, Z0
+	VFMADD231PS Z0, Z0, Z1
+
+end5:
+	VADDPS        Z2, Z1, Z0
+	VADDPS        Z4, Z3, Z1
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVSS         X0, ret+32(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func expSumAVX512(dst []float32, x []float32, m float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·expSumAVX512(SB), NOSPLIT, $8-60
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         dst_len+8(FP), DX
+	VBROADCASTSS m+48(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	XORQ         BX, BX
+	CMPQ         DX, $0x00000010
+	JB           done2
+
+loop1:
+	VMOVUPS           (CX)(BX*4), Z2
+	VSUBPS            Z0, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z2, Z4, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z4
+	VMAXPS            Z2, Z4, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z5
+	VMULPS            Z2, Z2, Z6
+	VFMADD231PS       Z6, Z5, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VSCALEFPS         Z4, Z2, Z2
+	VADDPS            Z2, Z1, Z1
+	VMOVUPS           Z2, (AX)(BX*4)
+	ADDQ              $0x00000010, BX
+	SUBQ              $0x00000010, DX
+	CMPQ              DX, $0x00000010
+	JAE               loop1
+
+done2:
+	TESTQ             DX, DX
+	JZ                end3
+	MOVL              $0xffffffff, SI
+	BZHIL             DX, SI, SI
+	KMOVW             SI, K1
+	VMOVUPS.Z         (CX)(BX*4), K1, Z2
+	VBROADCASTSS      cff800000<>+0(SB), Z4
+	VBLENDMPS         Z2, Z4, K1, Z3
+	VSUBPS            Z0, Z3, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z0, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z0
+	VBROADCASTSS      c39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD231PS       Z4, Z3, Z0
+	VADDPS.BCST       c3f800000<>+0(SB), Z0, Z0
+	VSCALEFPS         Z2, Z0, Z0
+	VADDPS            Z0, Z1, Z1
+	VMOVUPS           Z0, K1, (AX)(BX*4)
+
+end3:
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVSS         X0, ret+56(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func sumExpAVX512(x []float32, m float32) float32
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·sumExpAVX512(SB), NOSPLIT, $8-36
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         x_base+0(FP), AX
+	MOVQ         x_len+8(FP), CX
+	VBROADCASTSS m+24(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	XORQ         DX, DX
+	CMPQ         CX, $0x00000010
+	JB           done2
+
+loop1:
+	VMOVUPS           (AX)(DX*4), Z2
+	VSUBPS            Z0, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z2, Z4, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z4
+	VMAXPS            Z2, Z4, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z5
+	VMULPS            Z2, Z2, Z6
+	VFMADD231PS       Z6, Z5, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VSCALEFPS         Z4, Z2, Z2
+	VADDPS            Z2, Z1, Z1
+	ADDQ              $0x00000010, DX
+	SUBQ              $0x00000010, CX
+	CMPQ              CX, $0x00000010
+	JAE               loop1
+
+done2:
+	TESTQ             CX, CX
+	JZ                end3
+	MOVL              $0xffffffff, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K1
+	VMOVUPS.Z         (AX)(DX*4), K1, Z2
+	VBROADCASTSS      cff800000<>+0(SB), Z4
+	VBLENDMPS         Z2, Z4, K1, Z3
+	VSUBPS            Z0, Z3, Z0
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z0, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z0
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z0
+	VBROADCASTSS      c39506967<>+0(SB), Z3
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z0, Z3
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z0, Z3
+	VMULPS            Z0, Z0, Z4
+	VFMADD231PS       Z4, Z3, Z0
+	VADDPS.BCST       c3f800000<>+0(SB), Z0, Z0
+	VSCALEFPS         Z2, Z0, Z0
+	VADDPS            Z0, Z1, Z1
+
+end3:
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVSS         X0, ret+32(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func lnSumsAVX512(dy []float32, x []float32, gamma []float32, mean float32) (s float32, sx float32)
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·lnSumsAVX512(SB), NOSPLIT, $8-88
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dy_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         dy_len+8(FP), BX
+	VBROADCASTSS mean+72(FP), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	XORQ         SI, SI
+	CMPQ         BX, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS     (AX)(SI*4), Z5
+	VMOVUPS     (CX)(SI*4), Z6
+	VMOVUPS     (DX)(SI*4), Z7
+	VMULPS      Z7, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
+	VMOVUPS     64(AX)(SI*4), Z5
+	VMOVUPS     64(CX)(SI*4), Z6
+	VMOVUPS     64(DX)(SI*4), Z7
+	VMULPS      Z7, Z5, Z5
+	VADDPS      Z5, Z3, Z3
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z4
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000020, BX
+	CMPQ        BX, $0x00000020
+	JAE         loop1
+
+done2:
+	CMPQ BX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (AX)(SI*4), Z5
+	VMOVUPS     (CX)(SI*4), Z6
+	VMOVUPS     (DX)(SI*4), Z7
+	VMULPS      Z7, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
+	ADDQ        $0x00000010, SI
+	SUBQ        $0x00000010, BX
+	CMPQ        BX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       BX, BX
+	JZ          end5
+	MOVL        $0xffffffff, DI
+	BZHIL       BX, DI, DI
+	KMOVW       DI, K1
+	VMOVUPS.Z   (AX)(SI*4), K1, Z5
+	VMOVUPS.Z   (CX)(SI*4), K1, Z6
+	VMOVUPS.Z   (DX)(SI*4), K1, Z7
+	VMULPS      Z7, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z0
+	VFMADD231PS Z0, Z5, Z2
+
+end5:
+	VADDPS        Z3, Z1, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVSS         X0, s+80(FP)
+	VADDPS        Z4, Z2, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVSS         X0, sx+84(FP)
+	VLDMXCSR      (SP)
+	VZEROUPPER
+	RET
+
+// func lnApplyAVX512(dst []float32, x []float32, gamma []float32, beta []float32, mean float32, invStd float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·lnApplyAVX512(SB), NOSPLIT, $8-104
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         beta_base+72(FP), BX
+	MOVQ         dst_len+8(FP), SI
+	VBROADCASTSS mean+96(FP), Z0
+	VBROADCASTSS invStd+100(FP), Z1
+	XORQ         DI, DI
+	CMPQ         SI, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS     (CX)(DI*4), Z2
+	VMOVUPS     (DX)(DI*4), Z3
+	VMOVUPS     (BX)(DI*4), Z4
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z1, Z2, Z2
+	VFMADD231PS Z3, Z2, Z4
+	VMOVUPS     Z4, (AX)(DI*4)
+	VMOVUPS     64(CX)(DI*4), Z2
+	VMOVUPS     64(DX)(DI*4), Z3
+	VMOVUPS     64(BX)(DI*4), Z4
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z1, Z2, Z2
+	VFMADD231PS Z3, Z2, Z4
+	VMOVUPS     Z4, 64(AX)(DI*4)
+	ADDQ        $0x00000020, DI
+	SUBQ        $0x00000020, SI
+	CMPQ        SI, $0x00000020
+	JAE         loop1
+
+done2:
+	CMPQ SI, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (CX)(DI*4), Z2
+	VMOVUPS     (DX)(DI*4), Z3
+	VMOVUPS     (BX)(DI*4), Z4
+	VSUBPS      Z0, Z2, Z2
+	VMULPS      Z1, Z2, Z2
+	VFMADD231PS Z3, Z2, Z4
+	VMOVUPS     Z4, (AX)(DI*4)
+	ADDQ        $0x00000010, DI
+	SUBQ        $0x00000010, SI
+	CMPQ        SI, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       SI, SI
+	JZ          end5
+	MOVL        $0xffffffff, R8
+	BZHIL       SI, R8, R8
+	KMOVW       R8, K1
+	VMOVUPS.Z   (CX)(DI*4), K1, Z2
+	VMOVUPS.Z   (DX)(DI*4), K1, Z3
+	VMOVUPS.Z   (BX)(DI*4), K1, Z4
+	VSUBPS      Z0, Z2, Z0
+	VMULPS      Z1, Z0, Z0
+	VMOVAPS     Z4, Z1
+	VFMADD231PS Z3, Z0, Z1
+	VMOVUPS     Z1, K1, (AX)(DI*4)
+
+end5:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func lnInputAVX512(dx []float32, dy []float32, x []float32, gamma []float32, mean float32, k float32, c0 float32, c1 float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·lnInputAVX512(SB), NOSPLIT, $8-112
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dy_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         gamma_base+72(FP), BX
+	MOVQ         dx_len+8(FP), SI
+	VBROADCASTSS mean+96(FP), Z0
+	VBROADCASTSS k+100(FP), Z1
+	VBROADCASTSS c0+104(FP), Z2
+	VBROADCASTSS c1+108(FP), Z3
+	XORQ         DI, DI
+	CMPQ         SI, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS      (CX)(DI*4), Z4
+	VMOVUPS      (DX)(DI*4), Z5
+	VMOVUPS      (BX)(DI*4), Z6
+	VMULPS       Z6, Z4, Z4
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (AX)(DI*4)
+	VMOVUPS      64(CX)(DI*4), Z4
+	VMOVUPS      64(DX)(DI*4), Z5
+	VMOVUPS      64(BX)(DI*4), Z6
+	VMULPS       Z6, Z4, Z4
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, 64(AX)(DI*4)
+	ADDQ         $0x00000020, DI
+	SUBQ         $0x00000020, SI
+	CMPQ         SI, $0x00000020
+	JAE          loop1
+
+done2:
+	CMPQ SI, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS      (CX)(DI*4), Z4
+	VMOVUPS      (DX)(DI*4), Z5
+	VMOVUPS      (BX)(DI*4), Z6
+	VMULPS       Z6, Z4, Z4
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (AX)(DI*4)
+	ADDQ         $0x00000010, DI
+	SUBQ         $0x00000010, SI
+	CMPQ         SI, $0x00000010
+	JAE          loop3
+
+done4:
+	TESTQ        SI, SI
+	JZ           end5
+	MOVL         $0xffffffff, R8
+	BZHIL        SI, R8, R8
+	KMOVW        R8, K1
+	VMOVUPS.Z    (CX)(DI*4), K1, Z4
+	VMOVUPS.Z    (DX)(DI*4), K1, Z5
+	VMOVUPS.Z    (BX)(DI*4), K1, Z6
+	VMULPS       Z6, Z4, Z4
+	VSUBPS       Z2, Z4, Z2
+	VSUBPS       Z0, Z5, Z0
+	VFNMADD231PS Z3, Z0, Z2
+	VMULPS       Z1, Z2, Z0
+	VMOVUPS      Z0, K1, (AX)(DI*4)
+
+end5:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET

@@ -50,4 +50,15 @@ var (
 	adamTab            = table[adamKernel]{adamGeneric, adamAVX2, adamAVX512}
 	rmspropTab         = table[rmspropKernel]{rmspropGeneric, rmspropAVX2, rmspropAVX512}
 	rmspropMomentumTab = table[rmspropMomentumKernel]{rmspropMomentumGeneric, rmspropMomentumAVX2, rmspropMomentumAVX512}
+	sumTab             = table[reduce1]{sumGeneric, sumAVX2, sumAVX512}
+	sumSquaresTab      = table[reduce1]{sumSquaresGeneric, sumSquaresAVX2, sumSquaresAVX512}
+	dotTab             = table[reduce2]{dotGeneric, dotAVX2, dotAVX512}
+	nonFiniteTab       = table[reduce1]{nonFiniteGeneric, nonFiniteAVX2, nonFiniteAVX512}
+	maxOfTab           = table[reduce1]{maxOfGeneric, maxOfAVX2, maxOfAVX512}
+	deviationTab       = table[reduceShifted]{deviationGeneric, deviationAVX2, deviationAVX512}
+	expSumTab          = table[expSumKernel]{expSumGeneric, expSumAVX2, expSumAVX512}
+	sumExpTab          = table[sumExpKernel]{sumExpGeneric, sumExpAVX2, sumExpAVX512}
+	lnSumsTab          = table[lnSumsKernel]{lnSumsGeneric, lnSumsAVX2, lnSumsAVX512}
+	lnApplyTab         = table[lnApplyKernel]{lnApplyGeneric, lnApplyAVX2, lnApplyAVX512}
+	lnInputTab         = table[lnInputKernel]{lnInputGeneric, lnInputAVX2, lnInputAVX512}
 )

@@ -52,4 +52,15 @@ var (
 	adamTab            = table[adamKernel]{adamGeneric, adamGeneric, adamGeneric}
 	rmspropTab         = table[rmspropKernel]{rmspropGeneric, rmspropGeneric, rmspropGeneric}
 	rmspropMomentumTab = table[rmspropMomentumKernel]{rmspropMomentumGeneric, rmspropMomentumGeneric, rmspropMomentumGeneric}
+	sumTab             = table[reduce1]{sumGeneric, sumGeneric, sumGeneric}
+	sumSquaresTab      = table[reduce1]{sumSquaresGeneric, sumSquaresGeneric, sumSquaresGeneric}
+	dotTab             = table[reduce2]{dotGeneric, dotGeneric, dotGeneric}
+	nonFiniteTab       = table[reduce1]{nonFiniteGeneric, nonFiniteGeneric, nonFiniteGeneric}
+	maxOfTab           = table[reduce1]{maxOfGeneric, maxOfGeneric, maxOfGeneric}
+	deviationTab       = table[reduceShifted]{deviationGeneric, deviationGeneric, deviationGeneric}
+	expSumTab          = table[expSumKernel]{expSumGeneric, expSumGeneric, expSumGeneric}
+	sumExpTab          = table[sumExpKernel]{sumExpGeneric, sumExpGeneric, sumExpGeneric}
+	lnSumsTab          = table[lnSumsKernel]{lnSumsGeneric, lnSumsGeneric, lnSumsGeneric}
+	lnApplyTab         = table[lnApplyKernel]{lnApplyGeneric, lnApplyGeneric, lnApplyGeneric}
+	lnInputTab         = table[lnInputKernel]{lnInputGeneric, lnInputGeneric, lnInputGeneric}
 )

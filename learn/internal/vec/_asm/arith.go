@@ -218,26 +218,25 @@ func (a *asm) keep(m *mask, x vec) vec {
 	return d
 }
 
-// fold sums the lanes: 16 → 8 → 4 → 2 → 1, the upper half onto the lower each time.
-func (a *asm) fold(op func(x, y, d reg.VecVirtual), v vec) reg.VecVirtual {
-	hi := a.YMM()
-	lo := v[0].AsY().(reg.VecVirtual)
-	if a.wide {
-		a.VEXTRACTF64X4(operand.U8(1), v[0], hi)
-	} else {
-		a.VMOVAPS(v[1], hi)
+// fold joins the lanes: 16 → 8 → 4 → 2 → 1, the upper half onto the lower each time.
+func (a *asm) fold(join func(a *asm, x, y vec) vec, v vec) reg.VecVirtual {
+	wide, single := a.wide, a.single
+	defer func() { a.wide, a.single = wide, single }()
+	hi := vec{v[1]}
+	if wide {
+		hi = vec{a.YMM()}
+		a.VEXTRACTF64X4(operand.U8(1), v[0], hi[0])
 	}
-	y := a.YMM()
-	op(lo, hi, y)
-	up := a.XMM()
-	a.VEXTRACTF128(operand.U8(1), y, up)
-	x := a.XMM()
-	op(y.AsX().(reg.VecVirtual), up, x)
-	for _, swap := range []int{0x4e, 0xb1} { // pairs, then neighbours
-		t, d := a.XMM(), a.XMM()
-		a.VPERMILPS(operand.U8(swap), x, t)
-		op(x, t, d)
-		x = d
+	a.wide, a.single = false, true // from here on one 256-bit register
+	y := join(a, vec{v[0].AsY().(reg.VecVirtual)}, hi)
+	for _, exchange := range []func(x, d reg.VecVirtual){
+		func(x, d reg.VecVirtual) { a.VPERM2F128(operand.U8(1), x, x, d) },
+		func(x, d reg.VecVirtual) { a.VPERMILPS(operand.U8(0x4e), x, d) },
+		func(x, d reg.VecVirtual) { a.VPERMILPS(operand.U8(0xb1), x, d) },
+	} {
+		t := vec{a.YMM()}
+		exchange(y[0], t[0])
+		y = join(a, y, t)
 	}
-	return x
+	return y[0]
 }

@@ -4,4 +4,5 @@ package main
 func emitAll(a *asm, names *registry) {
 	emitElementwise(a, names)
 	emitOptimisers(a, names)
+	emitReductions(a, names)
 }
