@@ -36,7 +36,13 @@ func New(threads int) (*Engine, error) {
 func (e *Engine) Name() string { return "cpu" }
 
 // Threads is the number of threads that a run may use.
-func (e *Engine) Threads() int { return len(e.pool.helpers) + 1 }
+func (e *Engine) Threads() int { return int(e.pool.limit.Load()) }
+
+// SetThreads limits the threads that a run uses, from 1 to the number that New was given. It
+// changes no result. It must not be called during a run.
+func (e *Engine) SetThreads(n int) {
+	e.pool.limit.Store(int32(min(max(n, 1), len(e.pool.helpers)+1)))
+}
 
 // Close ends the workers and waits for them. No replica may run any more.
 func (e *Engine) Close() error {

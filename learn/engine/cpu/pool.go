@@ -15,6 +15,7 @@ const spin = 20 * time.Microsecond
 type pool struct {
 	owner   sync.Mutex
 	helpers []*helper
+	limit   atomic.Int32 // how many threads may work, the caller's included
 	stop    atomic.Bool
 	ended   sync.WaitGroup
 
@@ -60,6 +61,7 @@ const (
 
 func newPool(threads int) *pool {
 	p := &pool{caller: sleeper{wake: make(chan struct{}, 1)}}
+	p.limit.Store(int32(threads))
 	for i := 1; i < threads; i++ {
 		h := &helper{sleeper{wake: make(chan struct{}, 1)}}
 		p.helpers = append(p.helpers, h)
@@ -79,7 +81,7 @@ func (p *pool) close() {
 }
 
 // acquire claims the helpers for the caller if they are free.
-func (p *pool) acquire() bool { return len(p.helpers) > 0 && p.owner.TryLock() }
+func (p *pool) acquire() bool { return p.limit.Load() > 1 && p.owner.TryLock() }
 
 func (p *pool) release() { p.owner.Unlock() }
 
@@ -90,23 +92,14 @@ func (p *pool) do(n int, run func(worker, chunk int)) {
 	p.finished.Store(0)
 	serial := p.ticket.Load() >> (2 * ticketBits)
 	p.ticket.Store((serial+1)<<(2*ticketBits) | uint64(n)<<ticketBits)
-	for i, h := range p.helpers {
-		if i+1 < n {
-			h.rouse()
-		}
+	for _, h := range p.helpers[:min(n, int(p.limit.Load()))-1] {
+		h.rouse()
 	}
 	p.work(0)
-	if p.finished.Load() == int64(n) {
+	if p.allDone() || spinFor(p.allDone) {
 		return
 	}
-	for start := time.Now(); time.Since(start) < spin; {
-		for range 64 {
-			if p.finished.Load() == int64(n) {
-				return
-			}
-		}
-	}
-	for p.finished.Load() != int64(n) { // again when woken late on behalf of an earlier phase
+	for !p.allDone() { // again when woken late on behalf of an earlier phase
 		p.caller.sleepUnless(p.allDone)
 	}
 }
@@ -143,25 +136,30 @@ func (p *pool) work(worker int) {
 	}
 }
 
-func (p *pool) pending() bool {
+// pending reports whether a helper has something to do: a chunk to claim, or to end.
+func (p *pool) pending(worker int) bool {
 	t := p.ticket.Load()
-	return t&ticketMask < t>>ticketBits&ticketMask || p.stop.Load()
+	return t&ticketMask < t>>ticketBits&ticketMask && worker < int(p.limit.Load()) || p.stop.Load()
 }
 
 func (p *pool) help(h *helper, worker int) {
 	defer p.ended.Done()
+	pending := func() bool { return p.pending(worker) }
 	for !p.stop.Load() {
-		p.work(worker)
-		if !p.spinForWork() {
-			h.sleepUnless(p.pending)
+		if worker < int(p.limit.Load()) {
+			p.work(worker)
+		}
+		if !spinFor(pending) {
+			h.sleepUnless(pending)
 		}
 	}
 }
 
-func (p *pool) spinForWork() bool {
+// spinFor waits a moment for ready to hold and reports whether it does.
+func spinFor(ready func() bool) bool {
 	for start := time.Now(); time.Since(start) < spin; {
 		for range 64 {
-			if p.pending() {
+			if ready() {
 				return true
 			}
 		}

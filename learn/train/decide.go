@@ -1,0 +1,54 @@
+package train
+
+import (
+	"millrace.dev/control"
+)
+
+// newLoop makes the control loop with the policies that the configuration asks for.
+func (t *Trainer) newLoop() error {
+	journal := t.cfg.Journal
+	if journal == nil {
+		journal = control.NewJournal()
+	}
+	c := control.Config{
+		Settings: map[string]control.Setting{
+			SettingRateFactor: control.Number(1),
+			SettingTraining:   control.Run,
+		},
+		Apply: t.apply,
+	}
+	if t.cfg.Plateau != nil {
+		c.Policies = append(c.Policies, *t.cfg.Plateau)
+	}
+	if t.cfg.Stop != nil {
+		c.Policies = append(c.Policies, *t.cfg.Stop)
+	}
+	if n := len(t.cfg.Choices); n > 1 && t.cfg.Threads != nil {
+		choices := make([]float64, n)
+		for i, k := range t.cfg.Choices {
+			choices[i] = float64(k)
+		}
+		c.Settings[SettingThreads] = control.Number(choices[n-1])
+		c.Policies = append(c.Policies, control.HillClimb{
+			Setting: SettingThreads, Signal: SignalThroughput, Choices: choices,
+			Samples: 3, Skip: 1, Margin: 0.03, Drift: 0.3, Rest: 10,
+		})
+	}
+	loop, err := control.NewLoop(journal, c)
+	t.loop = loop
+	return err
+}
+
+// apply puts a decision into force. Settings that are read where they matter need nothing.
+func (t *Trainer) apply(d control.Decision) error {
+	if d.Subject == SettingThreads {
+		t.applyThreads(d.New)
+	}
+	return nil
+}
+
+func (t *Trainer) applyThreads(s control.Setting) {
+	if n := int(s.Number()); n > 0 && t.cfg.Threads != nil {
+		t.cfg.Threads.SetThreads(n)
+	}
+}

@@ -1,0 +1,23 @@
+// Package train turns a model, a data set and an engine into a trained model.
+//
+// A Trainer owns the flat vectors and one compiled program for each batch size it meets (the
+// last batch of an epoch may be short). Its loop takes a batch, runs one step, counts, and at
+// every window and every epoch's end gives signals to a control.Loop, whose policies may lower
+// the learning rate, stop early, or choose another number of threads. A decision takes effect
+// between two steps.
+//
+// # State
+//
+// All that the future of a run depends on is in State (step, data cursor, best metric) and in
+// the vectors; every random choice is a function of the seed and of the place in the data. A
+// checkpoint holds both, in one file with a checksum, under a new name; the one before it is
+// kept until the new one has been read back. A run resumed from a checkpoint takes the same
+// steps, to the bit, as one that was never interrupted.
+//
+// # Failure
+//
+// A step with a loss or gradient norm that is not finite ends the run with the layer named,
+// before any weight has changed. A checkpoint that cannot be written (a full disk) is reported
+// to the observer and training goes on. When the context ends the current step is finished, a
+// checkpoint is written and Run returns the context's error.
+package train

@@ -1,0 +1,62 @@
+package train
+
+import "millrace.dev/learn/internal/vec"
+
+// Metrics are plain sums over samples.
+type Metrics struct {
+	Samples   int
+	LossSum   float64 // of the samples' losses
+	Correct   int     // samples whose label has the largest logit
+	InTop     int     // samples whose label is among the K largest, see TopK
+	Confusion [][]int // rows are labels, columns predictions; nil unless asked for
+}
+
+// TopK is the K of Metrics.InTop.
+const TopK = 5
+
+// Loss is the mean loss of a sample, 0 when there are none.
+func (m Metrics) Loss() float64 { return ratio(m.LossSum, m.Samples) }
+
+// Accuracy is the share of correct samples, 0 when there are none.
+func (m Metrics) Accuracy() float64 { return ratio(float64(m.Correct), m.Samples) }
+
+// TopAccuracy is the share of samples whose label is among the TopK largest logits.
+func (m Metrics) TopAccuracy() float64 { return ratio(float64(m.InTop), m.Samples) }
+
+func ratio(x float64, n int) float64 {
+	if n == 0 {
+		return 0
+	}
+	return x / float64(n)
+}
+
+// add counts a batch with its mean loss, its logits (rows of classes) and labels.
+func (m *Metrics) add(loss float64, logits []float32, labels []int32) {
+	m.Samples += len(labels)
+	m.LossSum += loss * float64(len(labels))
+	classes := len(logits) / max(len(labels), 1)
+	for i, y := range labels {
+		row := logits[i*classes : (i+1)*classes]
+		guess := vec.ArgMax(row)
+		if guess == int(y) {
+			m.Correct++
+		}
+		if rank(row, int(y)) < TopK {
+			m.InTop++
+		}
+		if m.Confusion != nil && guess >= 0 {
+			m.Confusion[y][guess]++
+		}
+	}
+}
+
+// rank counts the logits larger than that of a label.
+func rank(row []float32, y int) int {
+	n := 0
+	for _, x := range row {
+		if x > row[y] {
+			n++
+		}
+	}
+	return n
+}
