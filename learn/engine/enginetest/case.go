@@ -1,0 +1,36 @@
+package enginetest
+
+import (
+	"millrace.dev/learn/graph"
+)
+
+// Case is an operation in a form that any engine must compute.
+type Case struct {
+	Name string
+	// Build applies the operation to operands of the builder and returns the results.
+	Build func(b *Builder) []*graph.Value
+	// NoGrad says that the operation has no gradient.
+	NoGrad bool
+	// Kinks says that the results are not differentiable at the numbers given, so that the
+	// gradient is one of convention.
+	Kinks bool
+	// Relative says that every element must be right relative to itself, not only to the largest.
+	Relative bool
+}
+
+// Cases lists all cases.
+func Cases() []Case {
+	cs := []Case{}
+	for _, family := range [][]Case{
+		unaryCases(), binaryCases(), reduceCases(), matmulCases(), convCases(), poolCases(),
+		normCases(), softmaxCases(), moveCases(), rowCases(), castCases(), dropoutCases(),
+	} {
+		cs = append(cs, family...)
+	}
+	return cs
+}
+
+// one is a Build that returns a single value.
+func one(f func(b *Builder) *graph.Value) func(b *Builder) []*graph.Value {
+	return func(b *Builder) []*graph.Value { return []*graph.Value{f(b)} }
+}

@@ -1,0 +1,13 @@
+package oracle_test
+
+import (
+	"testing"
+
+	"millrace.dev/learn/engine"
+	"millrace.dev/learn/engine/enginetest"
+	"millrace.dev/learn/engine/oracle"
+)
+
+func TestCompliance(t *testing.T) {
+	enginetest.Run(t, func(testing.TB, int) engine.Engine { return oracle.New() })
+}
