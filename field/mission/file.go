@@ -128,28 +128,31 @@ func (m *Mission) verify() error {
 type output struct {
 	name  string
 	write func(io.Writer) error
-	earth bool // needs a frame
 }
 
-// WriteDir writes all files into the directory, which must exist, and returns their names. Without a frame those that
-// need places on the Earth are left out.
-func (m *Mission) WriteDir(dir string) ([]string, error) {
-	list := []output{{"plan.json", m.Write, false}, {"routes.csv", m.WriteRoutes, false}, {"routes.h", m.WriteHeader, false},
-		{"events.jsonl", m.WriteEvents, false}, {"plan.geojson", m.WriteGeoJSON, true}, {"plan.kml", m.WriteKML, true},
-		{"plan.gpx", m.WriteGPX, true}}
+// outputs lists all files of the mission; without a frame those that need places on the Earth are left out.
+func (m *Mission) outputs() []output {
+	list := []output{{"plan.json", m.Write}, {"routes.csv", m.WriteRoutes}, {"routes.h", m.WriteHeader}, {"events.jsonl", m.WriteEvents}}
+	if m.Frame == nil {
+		return list
+	}
+	list = append(list, output{"plan.geojson", m.WriteGeoJSON}, output{"plan.kml", m.WriteKML}, output{"plan.gpx", m.WriteGPX})
 	for tour := range m.Plan.Tours {
 		name := "mission"
 		if len(m.Plan.Tours) > 1 {
 			name = fmt.Sprintf("mission-%d", tour+1)
 		}
-		list = append(list, output{name + ".plan", func(w io.Writer) error { return m.WritePlanFile(w, tour) }, true},
-			output{name + ".waypoints", func(w io.Writer) error { return m.WriteWaypoints(w, tour) }, true})
+		list = append(list, output{name + ".plan", func(w io.Writer) error { return m.WritePlanFile(w, tour) }},
+			output{name + ".waypoints", func(w io.Writer) error { return m.WriteWaypoints(w, tour) }})
 	}
+	return list
+}
+
+// WriteDir writes all files into the directory, which must exist, and returns their names. Without a frame those that
+// need places on the Earth are left out.
+func (m *Mission) WriteDir(dir string) ([]string, error) {
 	var names []string
-	for _, o := range list {
-		if o.earth && m.Frame == nil {
-			continue
-		}
+	for _, o := range m.outputs() {
 		if err := durable.WriteFile(filepath.Join(dir, o.name), o.write); err != nil {
 			return names, fmt.Errorf("writing %s: %w", o.name, err)
 		}
