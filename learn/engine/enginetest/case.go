@@ -16,6 +16,9 @@ type Case struct {
 	Kinks bool
 	// Relative says that every element must be right relative to itself, not only to the largest.
 	Relative bool
+	// Cancels is the size of the terms that cancel each other in the gradients, where these are
+	// much smaller; their rounding errors stay.
+	Cancels float64
 }
 
 // Cases lists all cases.

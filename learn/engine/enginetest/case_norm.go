@@ -16,7 +16,7 @@ func normCases() []Case {
 			{Eps: 1e-5, Momentum: 0.1, Residual: true, Act: graph.ReLU},
 		} {
 			for _, op := range []string{"batch_norm", "batch_norm_infer"} {
-				cs = append(cs, Case{Name: fmt.Sprintf("%s/%v/%+v", op, shape, a), Build: one(func(b *Builder) *graph.Value {
+				cs = append(cs, Case{Name: fmt.Sprintf("%s/%v/%+v", op, shape, a), Cancels: 1, Build: one(func(b *Builder) *graph.Value {
 					return b.batchNorm(op, a, b.Normal(shape...))
 				})})
 			}
@@ -28,7 +28,7 @@ func normCases() []Case {
 		}})
 	}
 	for _, shape := range [][]int{{1, 2}, {5, 3}, {7, 64}, {2, 3, 50}, {2, 3, 2, 129}, {3, 1000}, {300, 20}} {
-		cs = append(cs, Case{Name: fmt.Sprintf("layer_norm/%v", shape), Build: one(func(b *Builder) *graph.Value {
+		cs = append(cs, Case{Name: fmt.Sprintf("layer_norm/%v", shape), Cancels: 1, Build: one(func(b *Builder) *graph.Value {
 			d := shape[len(shape)-1]
 			return b.Apply("layer_norm", graph.NormAttr{Eps: 1e-5}, b.Normal(shape...), b.Positive(d), b.Normal(d))[0]
 		})})

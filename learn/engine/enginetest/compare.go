@@ -10,20 +10,33 @@ import (
 	"millrace.dev/learn/tensor"
 )
 
-// unit is half the distance from 1 to the next float32.
+// unitRoundoff is half the distance from 1 to the next float32.
 const unitRoundoff = 0x1p-24
 
-// bound says how far a tensor may be from the right one: tol times the larger of the right
-// element and scale times the largest right element.
-type bound struct{ tol, scale float64 }
+// bound says how far a tensor may be from the right one: tol times the largest right element
+// (each element by itself if relative), and what rounding of the operands already does to it.
+type bound struct {
+	tol      float64
+	relative bool
+	cancels  float64   // size of terms that cancel, see Case
+	tremor   []float64 // for each element, see tremors; nil for none
+}
 
 // boundFor a value that is made of n added numbers.
-func boundFor(n int, relative bool) bound {
-	b := bound{8 * unitRoundoff * math.Sqrt(float64(n)+16), 1}
-	if relative {
-		b.scale = 0
+func boundFor(n int, relative bool, tremor []float64) bound {
+	return bound{8 * unitRoundoff * math.Sqrt(float64(n)+16), relative, 0, tremor}
+}
+
+// at is the bound of element i, right being its value and top the largest.
+func (b bound) at(i int, right, top float64) float64 {
+	if b.relative {
+		top = math.Abs(right)
 	}
-	return b
+	limit := b.tol*max(top, b.cancels) + tiny
+	if b.tremor != nil {
+		limit += 8 * b.tremor[i]
+	}
+	return limit
 }
 
 // tiny is added to every bound: what is smaller than a normal number may be flushed to 0.
@@ -49,7 +62,7 @@ func differ(got, want []float32, b bound) string {
 		case g == w || math.IsNaN(g) && math.IsNaN(w):
 			continue
 		case !math.IsNaN(g) && !math.IsNaN(w) && !math.IsInf(g, 0) && !math.IsInf(w, 0):
-			excess = math.Abs(g-w) / (b.tol*math.Max(math.Abs(w), b.scale*top) + tiny)
+			excess = math.Abs(g-w) / b.at(i, w, top)
 		}
 		if excess > 1 && excess > worst {
 			worst, message = excess, fmt.Sprintf("element %d is %v, want %v: %.3g times the bound", i, got[i], want[i], excess)
@@ -89,33 +102,44 @@ func (r *run) step(t testing.TB, s engine.Step) {
 	}
 }
 
+// tolerance says how closely two runs are compared.
+type tolerance struct {
+	relative bool                       // outputs: each element by itself
+	slack    float64                    // factor on the bounds that follow from the terms; 0 means 1
+	cancels  float64                    // gradients: size of terms that cancel
+	tremor   map[*graph.Value][]float64 // see tremors
+}
+
 // same compares outputs, gradients, params, states and slots of two runs of the graph g.
-func same(t testing.TB, g *graph.Graph, got, want *run, relative bool, slack float64) {
+func same(t testing.TB, g *graph.Graph, got, want *run, tol tolerance) {
 	t.Helper()
 	n := terms(g)
-	check := func(what string, v *graph.Value, relative bool, got, want []float32) {
+	check := func(what string, v *graph.Value, relative bool, cancels float64, got, want []float32) {
 		t.Helper()
-		b := boundFor(n[v], relative)
-		b.tol *= slack
+		b := boundFor(n[v], relative, tol.tremor[v])
+		b.cancels = cancels
+		if tol.slack > 0 {
+			b.tol *= tol.slack
+		}
 		if msg := differ(got, want, b); msg != "" {
 			t.Errorf("%s: %s (%d terms)", what, msg, n[v])
 		}
 	}
 	for _, o := range g.Outputs {
 		if o.Value.Spec.DType == tensor.Float32 {
-			check("output "+o.Name, o.Value, relative, got.replica.Output(o.Name).F32(), want.replica.Output(o.Name).F32())
+			check("output "+o.Name, o.Value, tol.relative, 0, got.replica.Output(o.Name).F32(), want.replica.Output(o.Name).F32())
 		}
 	}
 	for _, d := range g.Grads {
 		name := d.Param.Name
-		check("gradient of "+name, d.Value, false, got.vectors.Grad(name), want.vectors.Grad(name))
+		check("gradient of "+name, d.Value, false, tol.cancels, got.vectors.Grad(name), want.vectors.Grad(name))
 		n[d.Param] = n[d.Value]
 	}
 	for _, p := range g.Params {
-		check("param "+p.Name, p, false, got.vectors.Param(p.Name), want.vectors.Param(p.Name))
+		check("param "+p.Name, p, false, 0, got.vectors.Param(p.Name), want.vectors.Param(p.Name))
 	}
 	for _, s := range g.Slots {
-		check("slot "+s.Name, s.SlotOf, false, got.vectors.Slot(s.Slot, s.SlotOf.Name), want.vectors.Slot(s.Slot, s.SlotOf.Name))
+		check("slot "+s.Name, s.SlotOf, false, 0, got.vectors.Slot(s.Slot, s.SlotOf.Name), want.vectors.Slot(s.Slot, s.SlotOf.Name))
 	}
 	most := 0
 	for _, c := range n {
@@ -123,7 +147,7 @@ func same(t testing.TB, g *graph.Graph, got, want *run, relative bool, slack flo
 	}
 	for _, s := range g.States {
 		n[s] = most
-		check("state "+s.Name, s, false, got.vectors.State(s.Name), want.vectors.State(s.Name))
+		check("state "+s.Name, s, false, 0, got.vectors.State(s.Name), want.vectors.State(s.Name))
 	}
 }
 
