@@ -172,3 +172,42 @@ func lnApplyAVX2(dst []float32, x []float32, gamma []float32, beta []float32, me
 
 //go:noescape
 func lnInputAVX2(dx []float32, dy []float32, x []float32, gamma []float32, mean float32, k float32, c0 float32, c1 float32)
+
+//go:noescape
+func affineRowsAVX2(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func affineReLURowsAVX2(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func affineAddRowsAVX2(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func affineAddReLURowsAVX2(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func colSumAVX2(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+
+//go:noescape
+func colSumMaskedAVX2(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+
+//go:noescape
+func momentsAVX2(sum []float32, sq []float32, x []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func bnGradAVX2(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
+
+//go:noescape
+func bnGradMaskedAVX2(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
+
+//go:noescape
+func bnInputAVX2(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+
+//go:noescape
+func bnInputMaskedAVX2(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+
+//go:noescape
+func bnInputResidualAVX2(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+
+//go:noescape
+func lnGradAVX2(sum []float32, sumX []float32, dy []float32, x []float32, mean []float32, invStd []float32, rows int, cols int)

@@ -7266,3 +7266,2898 @@ end5:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+// func affineRowsAVX2(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·affineRowsAVX2(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     mean_base+72(FP), DX
+	MOVQ     scale_base+96(FP), BX
+	MOVQ     shift_base+120(FP), SI
+	MOVQ     cols+152(FP), DI
+	MOVQ     DI, R8
+	SHLQ     $0x02, R8
+
+panel1:
+	CMPQ    DI, $0x00000010
+	JB      narrow2
+	TESTQ   DX, DX
+	JZ      default3
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	JMP     loaded4
+
+default3:
+	VBROADCASTSS c00000000<>+0(SB), Y0
+	VBROADCASTSS c00000000<>+0(SB), Y1
+
+loaded4:
+	TESTQ   BX, BX
+	JZ      default5
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(BX), Y3
+	JMP     loaded6
+
+default5:
+	VBROADCASTSS c3f800000<>+0(SB), Y2
+	VBROADCASTSS c3f800000<>+0(SB), Y3
+
+loaded6:
+	TESTQ   SI, SI
+	JZ      default7
+	VMOVUPS (SI), Y4
+	VMOVUPS 32(SI), Y5
+	JMP     loaded8
+
+default7:
+	VBROADCASTSS c00000000<>+0(SB), Y4
+	VBROADCASTSS c00000000<>+0(SB), Y5
+
+loaded8:
+	MOVQ rows+144(FP), R10
+	XORQ R9, R9
+	XORQ R11, R11
+	CMPQ R10, $0x00000002
+	JB   rows10
+
+row9:
+	VMOVUPS     (CX)(R9*1), Y6
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VMOVUPS     Y6, (AX)(R9*1)
+	VMOVUPS     32(CX)(R9*1), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VMOVUPS     Y6, 32(AX)(R9*1)
+	ADDQ        R8, R9
+	VMOVUPS     (CX)(R9*1), Y6
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VMOVUPS     Y6, (AX)(R9*1)
+	VMOVUPS     32(CX)(R9*1), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VMOVUPS     Y6, 32(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R10, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (CX)(R9*1), Y6
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VMOVUPS     Y6, (AX)(R9*1)
+	VMOVUPS     32(CX)(R9*1), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VMOVUPS     Y6, 32(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row11
+
+rows12:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	TESTQ DX, DX
+	JZ    absent13
+	ADDQ  $0x00000040, DX
+
+absent13:
+	TESTQ BX, BX
+	JZ    absent14
+	ADDQ  $0x00000040, BX
+
+absent14:
+	TESTQ SI, SI
+	JZ    absent15
+	ADDQ  $0x00000040, SI
+
+absent15:
+	SUBQ $0x00000010, DI
+	JMP  panel1
+
+narrow2:
+	TESTQ      DI, DI
+	JZ         end16
+	LEAQ       masks<>+0(SB), R9
+	MOVQ       $0x00000010, R10
+	SUBQ       DI, R10
+	VMOVDQU    (R9)(R10*4), Y0
+	VMOVDQU    32(R9)(R10*4), Y1
+	TESTQ      DX, DX
+	JZ         default17
+	VMASKMOVPS (DX), Y0, Y2
+	VMASKMOVPS 32(DX), Y1, Y3
+	JMP        loaded18
+
+default17:
+	VBROADCASTSS c00000000<>+0(SB), Y2
+	VBROADCASTSS c00000000<>+0(SB), Y3
+
+loaded18:
+	TESTQ      BX, BX
+	JZ         default19
+	VMASKMOVPS (BX), Y0, Y4
+	VMASKMOVPS 32(BX), Y1, Y5
+	JMP        loaded20
+
+default19:
+	VBROADCASTSS c3f800000<>+0(SB), Y4
+	VBROADCASTSS c3f800000<>+0(SB), Y5
+
+loaded20:
+	TESTQ      SI, SI
+	JZ         default21
+	VMASKMOVPS (SI), Y0, Y6
+	VMASKMOVPS 32(SI), Y1, Y7
+	JMP        loaded22
+
+default21:
+	VBROADCASTSS c00000000<>+0(SB), Y6
+	VBROADCASTSS c00000000<>+0(SB), Y7
+
+loaded22:
+	MOVQ rows+144(FP), BX
+	XORQ DX, DX
+	XORQ SI, SI
+	CMPQ BX, $0x00000002
+	JB   rows24
+
+row23:
+	VMASKMOVPS  (CX)(DX*1), Y0, Y8
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(DX*1)
+	VMASKMOVPS  32(CX)(DX*1), Y1, Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(DX*1)
+	ADDQ        R8, DX
+	VMASKMOVPS  (CX)(DX*1), Y0, Y8
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(DX*1)
+	VMASKMOVPS  32(CX)(DX*1), Y1, Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(DX*1)
+	ADDQ        R8, DX
+	SUBQ        $0x00000002, BX
+	CMPQ        BX, $0x00000002
+	JAE         row23
+
+rows24:
+	CMPQ BX, $0x00000001
+	JB   rows26
+
+row25:
+	VMASKMOVPS  (CX)(DX*1), Y0, Y8
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(DX*1)
+	VMASKMOVPS  32(CX)(DX*1), Y1, Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(DX*1)
+	ADDQ        R8, DX
+	SUBQ        $0x00000001, BX
+	CMPQ        BX, $0x00000001
+	JAE         row25
+
+rows26:
+end16:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func affineReLURowsAVX2(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·affineReLURowsAVX2(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     mean_base+72(FP), DX
+	MOVQ     scale_base+96(FP), BX
+	MOVQ     shift_base+120(FP), SI
+	MOVQ     cols+152(FP), DI
+	MOVQ     DI, R8
+	SHLQ     $0x02, R8
+
+panel1:
+	CMPQ    DI, $0x00000010
+	JB      narrow2
+	TESTQ   DX, DX
+	JZ      default3
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	JMP     loaded4
+
+default3:
+	VBROADCASTSS c00000000<>+0(SB), Y0
+	VBROADCASTSS c00000000<>+0(SB), Y1
+
+loaded4:
+	TESTQ   BX, BX
+	JZ      default5
+	VMOVUPS (BX), Y2
+	VMOVUPS 32(BX), Y3
+	JMP     loaded6
+
+default5:
+	VBROADCASTSS c3f800000<>+0(SB), Y2
+	VBROADCASTSS c3f800000<>+0(SB), Y3
+
+loaded6:
+	TESTQ   SI, SI
+	JZ      default7
+	VMOVUPS (SI), Y4
+	VMOVUPS 32(SI), Y5
+	JMP     loaded8
+
+default7:
+	VBROADCASTSS c00000000<>+0(SB), Y4
+	VBROADCASTSS c00000000<>+0(SB), Y5
+
+loaded8:
+	MOVQ rows+144(FP), R10
+	XORQ R9, R9
+	XORQ R11, R11
+	CMPQ R10, $0x00000002
+	JB   rows10
+
+row9:
+	VMOVUPS     (CX)(R9*1), Y6
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, (AX)(R9*1)
+	VMOVUPS     32(CX)(R9*1), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, 32(AX)(R9*1)
+	ADDQ        R8, R9
+	VMOVUPS     (CX)(R9*1), Y6
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, (AX)(R9*1)
+	VMOVUPS     32(CX)(R9*1), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, 32(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R10, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (CX)(R9*1), Y6
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, (AX)(R9*1)
+	VMOVUPS     32(CX)(R9*1), Y6
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, 32(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row11
+
+rows12:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	TESTQ DX, DX
+	JZ    absent13
+	ADDQ  $0x00000040, DX
+
+absent13:
+	TESTQ BX, BX
+	JZ    absent14
+	ADDQ  $0x00000040, BX
+
+absent14:
+	TESTQ SI, SI
+	JZ    absent15
+	ADDQ  $0x00000040, SI
+
+absent15:
+	SUBQ $0x00000010, DI
+	JMP  panel1
+
+narrow2:
+	TESTQ      DI, DI
+	JZ         end16
+	LEAQ       masks<>+0(SB), R9
+	MOVQ       $0x00000010, R10
+	SUBQ       DI, R10
+	VMOVDQU    (R9)(R10*4), Y0
+	VMOVDQU    32(R9)(R10*4), Y1
+	TESTQ      DX, DX
+	JZ         default17
+	VMASKMOVPS (DX), Y0, Y2
+	VMASKMOVPS 32(DX), Y1, Y3
+	JMP        loaded18
+
+default17:
+	VBROADCASTSS c00000000<>+0(SB), Y2
+	VBROADCASTSS c00000000<>+0(SB), Y3
+
+loaded18:
+	TESTQ      BX, BX
+	JZ         default19
+	VMASKMOVPS (BX), Y0, Y4
+	VMASKMOVPS 32(BX), Y1, Y5
+	JMP        loaded20
+
+default19:
+	VBROADCASTSS c3f800000<>+0(SB), Y4
+	VBROADCASTSS c3f800000<>+0(SB), Y5
+
+loaded20:
+	TESTQ      SI, SI
+	JZ         default21
+	VMASKMOVPS (SI), Y0, Y6
+	VMASKMOVPS 32(SI), Y1, Y7
+	JMP        loaded22
+
+default21:
+	VBROADCASTSS c00000000<>+0(SB), Y6
+	VBROADCASTSS c00000000<>+0(SB), Y7
+
+loaded22:
+	MOVQ rows+144(FP), BX
+	XORQ DX, DX
+	XORQ SI, SI
+	CMPQ BX, $0x00000002
+	JB   rows24
+
+row23:
+	VMASKMOVPS  (CX)(DX*1), Y0, Y8
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(DX*1)
+	VMASKMOVPS  32(CX)(DX*1), Y1, Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(DX*1)
+	ADDQ        R8, DX
+	VMASKMOVPS  (CX)(DX*1), Y0, Y8
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(DX*1)
+	VMASKMOVPS  32(CX)(DX*1), Y1, Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(DX*1)
+	ADDQ        R8, DX
+	SUBQ        $0x00000002, BX
+	CMPQ        BX, $0x00000002
+	JAE         row23
+
+rows24:
+	CMPQ BX, $0x00000001
+	JB   rows26
+
+row25:
+	VMASKMOVPS  (CX)(DX*1), Y0, Y8
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(DX*1)
+	VMASKMOVPS  32(CX)(DX*1), Y1, Y8
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(DX*1)
+	ADDQ        R8, DX
+	SUBQ        $0x00000001, BX
+	CMPQ        BX, $0x00000001
+	JAE         row25
+
+rows26:
+end16:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func affineAddRowsAVX2(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·affineAddRowsAVX2(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     res_base+48(FP), DX
+	MOVQ     mean_base+72(FP), BX
+	MOVQ     scale_base+96(FP), SI
+	MOVQ     shift_base+120(FP), DI
+	MOVQ     cols+152(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ    R8, $0x00000010
+	JB      narrow2
+	TESTQ   BX, BX
+	JZ      default3
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	JMP     loaded4
+
+default3:
+	VBROADCASTSS c00000000<>+0(SB), Y0
+	VBROADCASTSS c00000000<>+0(SB), Y1
+
+loaded4:
+	TESTQ   SI, SI
+	JZ      default5
+	VMOVUPS (SI), Y2
+	VMOVUPS 32(SI), Y3
+	JMP     loaded6
+
+default5:
+	VBROADCASTSS c3f800000<>+0(SB), Y2
+	VBROADCASTSS c3f800000<>+0(SB), Y3
+
+loaded6:
+	TESTQ   DI, DI
+	JZ      default7
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	JMP     loaded8
+
+default7:
+	VBROADCASTSS c00000000<>+0(SB), Y4
+	VBROADCASTSS c00000000<>+0(SB), Y5
+
+loaded8:
+	MOVQ rows+144(FP), R11
+	XORQ R10, R10
+	XORQ R12, R12
+	CMPQ R11, $0x00000002
+	JB   rows10
+
+row9:
+	VMOVUPS     (CX)(R10*1), Y6
+	VMOVUPS     (DX)(R10*1), Y7
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (AX)(R10*1)
+	VMOVUPS     32(CX)(R10*1), Y6
+	VMOVUPS     32(DX)(R10*1), Y7
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 32(AX)(R10*1)
+	ADDQ        R9, R10
+	VMOVUPS     (CX)(R10*1), Y6
+	VMOVUPS     (DX)(R10*1), Y7
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (AX)(R10*1)
+	VMOVUPS     32(CX)(R10*1), Y6
+	VMOVUPS     32(DX)(R10*1), Y7
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 32(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R11, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (CX)(R10*1), Y6
+	VMOVUPS     (DX)(R10*1), Y7
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, (AX)(R10*1)
+	VMOVUPS     32(CX)(R10*1), Y6
+	VMOVUPS     32(DX)(R10*1), Y7
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VADDPS      Y7, Y6, Y6
+	VMOVUPS     Y6, 32(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row11
+
+rows12:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	ADDQ  $0x00000040, DX
+	TESTQ BX, BX
+	JZ    absent13
+	ADDQ  $0x00000040, BX
+
+absent13:
+	TESTQ SI, SI
+	JZ    absent14
+	ADDQ  $0x00000040, SI
+
+absent14:
+	TESTQ DI, DI
+	JZ    absent15
+	ADDQ  $0x00000040, DI
+
+absent15:
+	SUBQ $0x00000010, R8
+	JMP  panel1
+
+narrow2:
+	TESTQ      R8, R8
+	JZ         end16
+	LEAQ       masks<>+0(SB), R10
+	MOVQ       $0x00000010, R11
+	SUBQ       R8, R11
+	VMOVDQU    (R10)(R11*4), Y0
+	VMOVDQU    32(R10)(R11*4), Y1
+	TESTQ      BX, BX
+	JZ         default17
+	VMASKMOVPS (BX), Y0, Y2
+	VMASKMOVPS 32(BX), Y1, Y3
+	JMP        loaded18
+
+default17:
+	VBROADCASTSS c00000000<>+0(SB), Y2
+	VBROADCASTSS c00000000<>+0(SB), Y3
+
+loaded18:
+	TESTQ      SI, SI
+	JZ         default19
+	VMASKMOVPS (SI), Y0, Y4
+	VMASKMOVPS 32(SI), Y1, Y5
+	JMP        loaded20
+
+default19:
+	VBROADCASTSS c3f800000<>+0(SB), Y4
+	VBROADCASTSS c3f800000<>+0(SB), Y5
+
+loaded20:
+	TESTQ      DI, DI
+	JZ         default21
+	VMASKMOVPS (DI), Y0, Y6
+	VMASKMOVPS 32(DI), Y1, Y7
+	JMP        loaded22
+
+default21:
+	VBROADCASTSS c00000000<>+0(SB), Y6
+	VBROADCASTSS c00000000<>+0(SB), Y7
+
+loaded22:
+	MOVQ rows+144(FP), SI
+	XORQ BX, BX
+	XORQ DI, DI
+	CMPQ SI, $0x00000002
+	JB   rows24
+
+row23:
+	VMASKMOVPS  (CX)(BX*1), Y0, Y8
+	VMASKMOVPS  (DX)(BX*1), Y0, Y9
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VADDPS      Y9, Y8, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(BX*1)
+	VMASKMOVPS  32(CX)(BX*1), Y1, Y8
+	VMASKMOVPS  32(DX)(BX*1), Y1, Y9
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VADDPS      Y9, Y8, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(BX*1)
+	ADDQ        R9, BX
+	VMASKMOVPS  (CX)(BX*1), Y0, Y8
+	VMASKMOVPS  (DX)(BX*1), Y0, Y9
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VADDPS      Y9, Y8, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(BX*1)
+	VMASKMOVPS  32(CX)(BX*1), Y1, Y8
+	VMASKMOVPS  32(DX)(BX*1), Y1, Y9
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VADDPS      Y9, Y8, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(BX*1)
+	ADDQ        R9, BX
+	SUBQ        $0x00000002, SI
+	CMPQ        SI, $0x00000002
+	JAE         row23
+
+rows24:
+	CMPQ SI, $0x00000001
+	JB   rows26
+
+row25:
+	VMASKMOVPS  (CX)(BX*1), Y0, Y8
+	VMASKMOVPS  (DX)(BX*1), Y0, Y9
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VADDPS      Y9, Y8, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(BX*1)
+	VMASKMOVPS  32(CX)(BX*1), Y1, Y8
+	VMASKMOVPS  32(DX)(BX*1), Y1, Y9
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VADDPS      Y9, Y8, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(BX*1)
+	ADDQ        R9, BX
+	SUBQ        $0x00000001, SI
+	CMPQ        SI, $0x00000001
+	JAE         row25
+
+rows26:
+end16:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func affineAddReLURowsAVX2(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·affineAddReLURowsAVX2(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     res_base+48(FP), DX
+	MOVQ     mean_base+72(FP), BX
+	MOVQ     scale_base+96(FP), SI
+	MOVQ     shift_base+120(FP), DI
+	MOVQ     cols+152(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ    R8, $0x00000010
+	JB      narrow2
+	TESTQ   BX, BX
+	JZ      default3
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	JMP     loaded4
+
+default3:
+	VBROADCASTSS c00000000<>+0(SB), Y0
+	VBROADCASTSS c00000000<>+0(SB), Y1
+
+loaded4:
+	TESTQ   SI, SI
+	JZ      default5
+	VMOVUPS (SI), Y2
+	VMOVUPS 32(SI), Y3
+	JMP     loaded6
+
+default5:
+	VBROADCASTSS c3f800000<>+0(SB), Y2
+	VBROADCASTSS c3f800000<>+0(SB), Y3
+
+loaded6:
+	TESTQ   DI, DI
+	JZ      default7
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	JMP     loaded8
+
+default7:
+	VBROADCASTSS c00000000<>+0(SB), Y4
+	VBROADCASTSS c00000000<>+0(SB), Y5
+
+loaded8:
+	MOVQ rows+144(FP), R11
+	XORQ R10, R10
+	XORQ R12, R12
+	CMPQ R11, $0x00000002
+	JB   rows10
+
+row9:
+	VMOVUPS     (CX)(R10*1), Y6
+	VMOVUPS     (DX)(R10*1), Y7
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VADDPS      Y7, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, (AX)(R10*1)
+	VMOVUPS     32(CX)(R10*1), Y6
+	VMOVUPS     32(DX)(R10*1), Y7
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VADDPS      Y7, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, 32(AX)(R10*1)
+	ADDQ        R9, R10
+	VMOVUPS     (CX)(R10*1), Y6
+	VMOVUPS     (DX)(R10*1), Y7
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VADDPS      Y7, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, (AX)(R10*1)
+	VMOVUPS     32(CX)(R10*1), Y6
+	VMOVUPS     32(DX)(R10*1), Y7
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VADDPS      Y7, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, 32(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R11, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (CX)(R10*1), Y6
+	VMOVUPS     (DX)(R10*1), Y7
+	VSUBPS      Y0, Y6, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VADDPS      Y7, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, (AX)(R10*1)
+	VMOVUPS     32(CX)(R10*1), Y6
+	VMOVUPS     32(DX)(R10*1), Y7
+	VSUBPS      Y1, Y6, Y6
+	VFMADD213PS Y5, Y3, Y6
+	VADDPS      Y7, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VMAXPS      Y6, Y7, Y6
+	VMOVUPS     Y6, 32(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row11
+
+rows12:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	ADDQ  $0x00000040, DX
+	TESTQ BX, BX
+	JZ    absent13
+	ADDQ  $0x00000040, BX
+
+absent13:
+	TESTQ SI, SI
+	JZ    absent14
+	ADDQ  $0x00000040, SI
+
+absent14:
+	TESTQ DI, DI
+	JZ    absent15
+	ADDQ  $0x00000040, DI
+
+absent15:
+	SUBQ $0x00000010, R8
+	JMP  panel1
+
+narrow2:
+	TESTQ      R8, R8
+	JZ         end16
+	LEAQ       masks<>+0(SB), R10
+	MOVQ       $0x00000010, R11
+	SUBQ       R8, R11
+	VMOVDQU    (R10)(R11*4), Y0
+	VMOVDQU    32(R10)(R11*4), Y1
+	TESTQ      BX, BX
+	JZ         default17
+	VMASKMOVPS (BX), Y0, Y2
+	VMASKMOVPS 32(BX), Y1, Y3
+	JMP        loaded18
+
+default17:
+	VBROADCASTSS c00000000<>+0(SB), Y2
+	VBROADCASTSS c00000000<>+0(SB), Y3
+
+loaded18:
+	TESTQ      SI, SI
+	JZ         default19
+	VMASKMOVPS (SI), Y0, Y4
+	VMASKMOVPS 32(SI), Y1, Y5
+	JMP        loaded20
+
+default19:
+	VBROADCASTSS c3f800000<>+0(SB), Y4
+	VBROADCASTSS c3f800000<>+0(SB), Y5
+
+loaded20:
+	TESTQ      DI, DI
+	JZ         default21
+	VMASKMOVPS (DI), Y0, Y6
+	VMASKMOVPS 32(DI), Y1, Y7
+	JMP        loaded22
+
+default21:
+	VBROADCASTSS c00000000<>+0(SB), Y6
+	VBROADCASTSS c00000000<>+0(SB), Y7
+
+loaded22:
+	MOVQ rows+144(FP), SI
+	XORQ BX, BX
+	XORQ DI, DI
+	CMPQ SI, $0x00000002
+	JB   rows24
+
+row23:
+	VMASKMOVPS  (CX)(BX*1), Y0, Y8
+	VMASKMOVPS  (DX)(BX*1), Y0, Y9
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VADDPS      Y9, Y8, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(BX*1)
+	VMASKMOVPS  32(CX)(BX*1), Y1, Y8
+	VMASKMOVPS  32(DX)(BX*1), Y1, Y9
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VADDPS      Y9, Y8, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(BX*1)
+	ADDQ        R9, BX
+	VMASKMOVPS  (CX)(BX*1), Y0, Y8
+	VMASKMOVPS  (DX)(BX*1), Y0, Y9
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VADDPS      Y9, Y8, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(BX*1)
+	VMASKMOVPS  32(CX)(BX*1), Y1, Y8
+	VMASKMOVPS  32(DX)(BX*1), Y1, Y9
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VADDPS      Y9, Y8, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(BX*1)
+	ADDQ        R9, BX
+	SUBQ        $0x00000002, SI
+	CMPQ        SI, $0x00000002
+	JAE         row23
+
+rows24:
+	CMPQ SI, $0x00000001
+	JB   rows26
+
+row25:
+	VMASKMOVPS  (CX)(BX*1), Y0, Y8
+	VMASKMOVPS  (DX)(BX*1), Y0, Y9
+	VSUBPS      Y2, Y8, Y8
+	VFMADD213PS Y6, Y4, Y8
+	VADDPS      Y9, Y8, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y0, (AX)(BX*1)
+	VMASKMOVPS  32(CX)(BX*1), Y1, Y8
+	VMASKMOVPS  32(DX)(BX*1), Y1, Y9
+	VSUBPS      Y3, Y8, Y8
+	VFMADD213PS Y7, Y5, Y8
+	VADDPS      Y9, Y8, Y8
+	VXORPS      Y9, Y9, Y9
+	VMAXPS      Y8, Y9, Y8
+	VMASKMOVPS  Y8, Y1, 32(AX)(BX*1)
+	ADDQ        R9, BX
+	SUBQ        $0x00000001, SI
+	CMPQ        SI, $0x00000001
+	JAE         row25
+
+rows26:
+end16:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func colSumAVX2(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+// Requires: AVX
+TEXT ·colSumAVX2(SB), NOSPLIT, $8-96
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     cols+80(FP), DX
+	MOVQ     stride+88(FP), BX
+	SHLQ     $0x02, BX
+
+panel1:
+	CMPQ   DX, $0x00000010
+	JB     narrow2
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   rows+72(FP), DI
+	XORQ   SI, SI
+	XORQ   R8, R8
+	CMPQ   DI, $0x00000004
+	JB     rows4
+
+row3:
+	VMOVUPS (CX)(SI*1), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(CX)(SI*1), Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Y8
+	VADDPS  Y8, Y2, Y2
+	VMOVUPS 32(CX)(SI*1), Y8
+	VADDPS  Y8, Y3, Y3
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Y8
+	VADDPS  Y8, Y4, Y4
+	VMOVUPS 32(CX)(SI*1), Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Y8
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(CX)(SI*1), Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    BX, SI
+	SUBQ    $0x00000004, DI
+	CMPQ    DI, $0x00000004
+	JAE     row3
+
+rows4:
+	CMPQ DI, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS (CX)(SI*1), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(CX)(SI*1), Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    BX, SI
+	SUBQ    $0x00000001, DI
+	CMPQ    DI, $0x00000001
+	JAE     row5
+
+rows6:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y6, Y4, Y2
+	VADDPS  Y7, Y5, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS (AX), Y2
+	VMOVUPS 32(AX), Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     panel1
+
+narrow2:
+	TESTQ   DX, DX
+	JZ      end7
+	LEAQ    masks<>+0(SB), SI
+	MOVQ    $0x00000010, DI
+	SUBQ    DX, DI
+	VMOVDQU (SI)(DI*4), Y0
+	VMOVDQU 32(SI)(DI*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    rows+72(FP), SI
+	XORQ    DX, DX
+	XORQ    DI, DI
+	CMPQ    SI, $0x00000004
+	JB      rows9
+
+row8:
+	VMASKMOVPS (CX)(DX*1), Y0, Y10
+	VADDPS     Y10, Y2, Y2
+	VMASKMOVPS 32(CX)(DX*1), Y1, Y10
+	VADDPS     Y10, Y3, Y3
+	ADDQ       BX, DX
+	VMASKMOVPS (CX)(DX*1), Y0, Y10
+	VADDPS     Y10, Y4, Y4
+	VMASKMOVPS 32(CX)(DX*1), Y1, Y10
+	VADDPS     Y10, Y5, Y5
+	ADDQ       BX, DX
+	VMASKMOVPS (CX)(DX*1), Y0, Y10
+	VADDPS     Y10, Y6, Y6
+	VMASKMOVPS 32(CX)(DX*1), Y1, Y10
+	VADDPS     Y10, Y7, Y7
+	ADDQ       BX, DX
+	VMASKMOVPS (CX)(DX*1), Y0, Y10
+	VADDPS     Y10, Y8, Y8
+	VMASKMOVPS 32(CX)(DX*1), Y1, Y10
+	VADDPS     Y10, Y9, Y9
+	ADDQ       BX, DX
+	SUBQ       $0x00000004, SI
+	CMPQ       SI, $0x00000004
+	JAE        row8
+
+rows9:
+	CMPQ SI, $0x00000001
+	JB   rows11
+
+row10:
+	VMASKMOVPS (CX)(DX*1), Y0, Y10
+	VADDPS     Y10, Y2, Y2
+	VMASKMOVPS 32(CX)(DX*1), Y1, Y10
+	VADDPS     Y10, Y3, Y3
+	ADDQ       BX, DX
+	SUBQ       $0x00000001, SI
+	CMPQ       SI, $0x00000001
+	JAE        row10
+
+rows11:
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VADDPS     Y8, Y6, Y4
+	VADDPS     Y9, Y7, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS 32(AX), Y1, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y0, (AX)
+	VMASKMOVPS Y3, Y1, 32(AX)
+
+end7:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func colSumMaskedAVX2(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+// Requires: AVX
+TEXT ·colSumMaskedAVX2(SB), NOSPLIT, $8-96
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     mask_base+48(FP), DX
+	MOVQ     cols+80(FP), BX
+	MOVQ     stride+88(FP), SI
+	SHLQ     $0x02, SI
+
+panel1:
+	CMPQ   BX, $0x00000010
+	JB     narrow2
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   rows+72(FP), R8
+	XORQ   DI, DI
+	XORQ   R9, R9
+	CMPQ   R8, $0x00000004
+	JB     rows4
+
+row3:
+	VMOVUPS (CX)(DI*1), Y8
+	VMOVUPS (DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(CX)(DI*1), Y8
+	VMOVUPS 32(DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    SI, DI
+	VMOVUPS (CX)(DI*1), Y8
+	VMOVUPS (DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y2, Y2
+	VMOVUPS 32(CX)(DI*1), Y8
+	VMOVUPS 32(DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y3, Y3
+	ADDQ    SI, DI
+	VMOVUPS (CX)(DI*1), Y8
+	VMOVUPS (DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y4, Y4
+	VMOVUPS 32(CX)(DI*1), Y8
+	VMOVUPS 32(DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y5, Y5
+	ADDQ    SI, DI
+	VMOVUPS (CX)(DI*1), Y8
+	VMOVUPS (DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(CX)(DI*1), Y8
+	VMOVUPS 32(DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    SI, DI
+	SUBQ    $0x00000004, R8
+	CMPQ    R8, $0x00000004
+	JAE     row3
+
+rows4:
+	CMPQ R8, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS (CX)(DI*1), Y8
+	VMOVUPS (DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(CX)(DI*1), Y8
+	VMOVUPS 32(DX)(DI*1), Y9
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VADDPS  Y8, Y1, Y1
+	ADDQ    SI, DI
+	SUBQ    $0x00000001, R8
+	CMPQ    R8, $0x00000001
+	JAE     row5
+
+rows6:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y6, Y4, Y2
+	VADDPS  Y7, Y5, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS (AX), Y2
+	VMOVUPS 32(AX), Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, BX
+	JMP     panel1
+
+narrow2:
+	TESTQ   BX, BX
+	JZ      end7
+	LEAQ    masks<>+0(SB), DI
+	MOVQ    $0x00000010, R8
+	SUBQ    BX, R8
+	VMOVDQU (DI)(R8*4), Y0
+	VMOVDQU 32(DI)(R8*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    rows+72(FP), DI
+	XORQ    BX, BX
+	XORQ    R8, R8
+	CMPQ    DI, $0x00000004
+	JB      rows9
+
+row8:
+	VMASKMOVPS (CX)(BX*1), Y0, Y10
+	VMASKMOVPS (DX)(BX*1), Y0, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y2, Y2
+	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
+	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y3, Y3
+	ADDQ       SI, BX
+	VMASKMOVPS (CX)(BX*1), Y0, Y10
+	VMASKMOVPS (DX)(BX*1), Y0, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y4, Y4
+	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
+	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y5, Y5
+	ADDQ       SI, BX
+	VMASKMOVPS (CX)(BX*1), Y0, Y10
+	VMASKMOVPS (DX)(BX*1), Y0, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y6, Y6
+	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
+	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y7, Y7
+	ADDQ       SI, BX
+	VMASKMOVPS (CX)(BX*1), Y0, Y10
+	VMASKMOVPS (DX)(BX*1), Y0, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y8, Y8
+	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
+	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y9, Y9
+	ADDQ       SI, BX
+	SUBQ       $0x00000004, DI
+	CMPQ       DI, $0x00000004
+	JAE        row8
+
+rows9:
+	CMPQ DI, $0x00000001
+	JB   rows11
+
+row10:
+	VMASKMOVPS (CX)(BX*1), Y0, Y10
+	VMASKMOVPS (DX)(BX*1), Y0, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y2, Y2
+	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
+	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
+	VANDPS     Y10, Y11, Y10
+	VADDPS     Y10, Y3, Y3
+	ADDQ       SI, BX
+	SUBQ       $0x00000001, DI
+	CMPQ       DI, $0x00000001
+	JAE        row10
+
+rows11:
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VADDPS     Y8, Y6, Y4
+	VADDPS     Y9, Y7, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS 32(AX), Y1, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y0, (AX)
+	VMASKMOVPS Y3, Y1, 32(AX)
+
+end7:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func momentsAVX2(sum []float32, sq []float32, x []float32, shift []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·momentsAVX2(SB), NOSPLIT, $8-112
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     sum_base+0(FP), AX
+	MOVQ     sq_base+24(FP), CX
+	MOVQ     x_base+48(FP), DX
+	MOVQ     shift_base+72(FP), BX
+	MOVQ     cols+104(FP), SI
+	MOVQ     SI, DI
+	SHLQ     $0x02, DI
+
+panel1:
+	CMPQ    SI, $0x00000010
+	JB      narrow2
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    rows+96(FP), R9
+	XORQ    R8, R8
+	XORQ    R10, R10
+	CMPQ    R9, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS     (DX)(R8*1), Y10
+	VSUBPS      Y0, Y10, Y10
+	VADDPS      Y10, Y2, Y2
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     32(DX)(R8*1), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y5
+	ADDQ        DI, R8
+	VMOVUPS     (DX)(R8*1), Y10
+	VSUBPS      Y0, Y10, Y10
+	VADDPS      Y10, Y6, Y6
+	VFMADD231PS Y10, Y10, Y8
+	VMOVUPS     32(DX)(R8*1), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VFMADD231PS Y10, Y10, Y9
+	ADDQ        DI, R8
+	SUBQ        $0x00000002, R9
+	CMPQ        R9, $0x00000002
+	JAE         row3
+
+rows4:
+	CMPQ R9, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (DX)(R8*1), Y10
+	VSUBPS      Y0, Y10, Y10
+	VADDPS      Y10, Y2, Y2
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     32(DX)(R8*1), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y5
+	ADDQ        DI, R8
+	SUBQ        $0x00000001, R9
+	CMPQ        R9, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Y6, Y2, Y0
+	VADDPS  Y7, Y3, Y1
+	VMOVUPS (AX), Y2
+	VMOVUPS 32(AX), Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VADDPS  Y8, Y4, Y0
+	VADDPS  Y9, Y5, Y1
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, SI
+	JMP     panel1
+
+narrow2:
+	TESTQ      SI, SI
+	JZ         end7
+	LEAQ       masks<>+0(SB), R8
+	MOVQ       $0x00000010, R9
+	SUBQ       SI, R9
+	VMOVDQU    (R8)(R9*4), Y0
+	VMOVDQU    32(R8)(R9*4), Y1
+	VMASKMOVPS (BX), Y0, Y2
+	VMASKMOVPS 32(BX), Y1, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       rows+96(FP), SI
+	XORQ       BX, BX
+	XORQ       R8, R8
+	CMPQ       SI, $0x00000002
+	JB         rows9
+
+row8:
+	VMASKMOVPS  (DX)(BX*1), Y0, Y12
+	VSUBPS      Y2, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y6
+	VMASKMOVPS  32(DX)(BX*1), Y1, Y12
+	VSUBPS      Y3, Y12, Y12
+	VADDPS      Y12, Y5, Y5
+	VFMADD231PS Y12, Y12, Y7
+	ADDQ        DI, BX
+	VMASKMOVPS  (DX)(BX*1), Y0, Y12
+	VSUBPS      Y2, Y12, Y12
+	VADDPS      Y12, Y8, Y8
+	VFMADD231PS Y12, Y12, Y10
+	VMASKMOVPS  32(DX)(BX*1), Y1, Y12
+	VSUBPS      Y3, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y11
+	ADDQ        DI, BX
+	SUBQ        $0x00000002, SI
+	CMPQ        SI, $0x00000002
+	JAE         row8
+
+rows9:
+	CMPQ SI, $0x00000001
+	JB   rows11
+
+row10:
+	VMASKMOVPS  (DX)(BX*1), Y0, Y12
+	VSUBPS      Y2, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y6
+	VMASKMOVPS  32(DX)(BX*1), Y1, Y12
+	VSUBPS      Y3, Y12, Y12
+	VADDPS      Y12, Y5, Y5
+	VFMADD231PS Y12, Y12, Y7
+	ADDQ        DI, BX
+	SUBQ        $0x00000001, SI
+	CMPQ        SI, $0x00000001
+	JAE         row10
+
+rows11:
+	VADDPS     Y8, Y4, Y2
+	VADDPS     Y9, Y5, Y3
+	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS 32(AX), Y1, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y0, (AX)
+	VMASKMOVPS Y3, Y1, 32(AX)
+	VADDPS     Y10, Y6, Y2
+	VADDPS     Y11, Y7, Y3
+	VMASKMOVPS (CX), Y0, Y4
+	VMASKMOVPS 32(CX), Y1, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y0, (CX)
+	VMASKMOVPS Y3, Y1, 32(CX)
+
+end7:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnGradAVX2(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·bnGradAVX2(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     sum_base+0(FP), AX
+	MOVQ     sumX_base+24(FP), CX
+	MOVQ     dy_base+48(FP), DX
+	MOVQ     x_base+72(FP), BX
+	MOVQ     mean_base+120(FP), SI
+	MOVQ     cols+152(FP), DI
+	MOVQ     DI, R8
+	SHLQ     $0x02, R8
+
+panel1:
+	CMPQ    DI, $0x00000010
+	JB      narrow2
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    rows+144(FP), R10
+	XORQ    R9, R9
+	XORQ    R11, R11
+	CMPQ    R10, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS     (DX)(R9*1), Y10
+	VMOVUPS     (BX)(R9*1), Y11
+	VADDPS      Y10, Y2, Y2
+	VSUBPS      Y0, Y11, Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     32(DX)(R9*1), Y10
+	VMOVUPS     32(BX)(R9*1), Y11
+	VADDPS      Y10, Y3, Y3
+	VSUBPS      Y1, Y11, Y11
+	VFMADD231PS Y11, Y10, Y5
+	ADDQ        R8, R9
+	VMOVUPS     (DX)(R9*1), Y10
+	VMOVUPS     (BX)(R9*1), Y11
+	VADDPS      Y10, Y6, Y6
+	VSUBPS      Y0, Y11, Y11
+	VFMADD231PS Y11, Y10, Y8
+	VMOVUPS     32(DX)(R9*1), Y10
+	VMOVUPS     32(BX)(R9*1), Y11
+	VADDPS      Y10, Y7, Y7
+	VSUBPS      Y1, Y11, Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row3
+
+rows4:
+	CMPQ R10, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (DX)(R9*1), Y10
+	VMOVUPS     (BX)(R9*1), Y11
+	VADDPS      Y10, Y2, Y2
+	VSUBPS      Y0, Y11, Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     32(DX)(R9*1), Y10
+	VMOVUPS     32(BX)(R9*1), Y11
+	VADDPS      Y10, Y3, Y3
+	VSUBPS      Y1, Y11, Y11
+	VFMADD231PS Y11, Y10, Y5
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Y6, Y2, Y0
+	VADDPS  Y7, Y3, Y1
+	VMOVUPS (AX), Y2
+	VMOVUPS 32(AX), Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VADDPS  Y8, Y4, Y0
+	VADDPS  Y9, Y5, Y1
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000010, DI
+	JMP     panel1
+
+narrow2:
+	TESTQ      DI, DI
+	JZ         end7
+	LEAQ       masks<>+0(SB), R9
+	MOVQ       $0x00000010, R10
+	SUBQ       DI, R10
+	VMOVDQU    (R9)(R10*4), Y0
+	VMOVDQU    32(R9)(R10*4), Y1
+	VMASKMOVPS (SI), Y0, Y2
+	VMASKMOVPS 32(SI), Y1, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       rows+144(FP), DI
+	XORQ       SI, SI
+	XORQ       R9, R9
+	CMPQ       DI, $0x00000002
+	JB         rows9
+
+row8:
+	VMASKMOVPS  (DX)(SI*1), Y0, Y12
+	VMASKMOVPS  (BX)(SI*1), Y0, Y13
+	VADDPS      Y12, Y4, Y4
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y13, Y12, Y6
+	VMASKMOVPS  32(DX)(SI*1), Y1, Y12
+	VMASKMOVPS  32(BX)(SI*1), Y1, Y13
+	VADDPS      Y12, Y5, Y5
+	VSUBPS      Y3, Y13, Y13
+	VFMADD231PS Y13, Y12, Y7
+	ADDQ        R8, SI
+	VMASKMOVPS  (DX)(SI*1), Y0, Y12
+	VMASKMOVPS  (BX)(SI*1), Y0, Y13
+	VADDPS      Y12, Y8, Y8
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y13, Y12, Y10
+	VMASKMOVPS  32(DX)(SI*1), Y1, Y12
+	VMASKMOVPS  32(BX)(SI*1), Y1, Y13
+	VADDPS      Y12, Y9, Y9
+	VSUBPS      Y3, Y13, Y13
+	VFMADD231PS Y13, Y12, Y11
+	ADDQ        R8, SI
+	SUBQ        $0x00000002, DI
+	CMPQ        DI, $0x00000002
+	JAE         row8
+
+rows9:
+	CMPQ DI, $0x00000001
+	JB   rows11
+
+row10:
+	VMASKMOVPS  (DX)(SI*1), Y0, Y12
+	VMASKMOVPS  (BX)(SI*1), Y0, Y13
+	VADDPS      Y12, Y4, Y4
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y13, Y12, Y6
+	VMASKMOVPS  32(DX)(SI*1), Y1, Y12
+	VMASKMOVPS  32(BX)(SI*1), Y1, Y13
+	VADDPS      Y12, Y5, Y5
+	VSUBPS      Y3, Y13, Y13
+	VFMADD231PS Y13, Y12, Y7
+	ADDQ        R8, SI
+	SUBQ        $0x00000001, DI
+	CMPQ        DI, $0x00000001
+	JAE         row10
+
+rows11:
+	VADDPS     Y8, Y4, Y2
+	VADDPS     Y9, Y5, Y3
+	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS 32(AX), Y1, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y0, (AX)
+	VMASKMOVPS Y3, Y1, 32(AX)
+	VADDPS     Y10, Y6, Y2
+	VADDPS     Y11, Y7, Y3
+	VMASKMOVPS (CX), Y0, Y4
+	VMASKMOVPS 32(CX), Y1, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y0, (CX)
+	VMASKMOVPS Y3, Y1, 32(CX)
+
+end7:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnGradMaskedAVX2(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·bnGradMaskedAVX2(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     sum_base+0(FP), AX
+	MOVQ     sumX_base+24(FP), CX
+	MOVQ     dy_base+48(FP), DX
+	MOVQ     x_base+72(FP), BX
+	MOVQ     y_base+96(FP), SI
+	MOVQ     mean_base+120(FP), DI
+	MOVQ     cols+152(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ    R8, $0x00000010
+	JB      narrow2
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    rows+144(FP), R11
+	XORQ    R10, R10
+	XORQ    R12, R12
+	CMPQ    R11, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS     (DX)(R10*1), Y10
+	VMOVUPS     (BX)(R10*1), Y11
+	VMOVUPS     (SI)(R10*1), Y12
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS      Y10, Y12, Y10
+	VADDPS      Y10, Y2, Y2
+	VSUBPS      Y0, Y11, Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     32(DX)(R10*1), Y10
+	VMOVUPS     32(BX)(R10*1), Y11
+	VMOVUPS     32(SI)(R10*1), Y12
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS      Y10, Y12, Y10
+	VADDPS      Y10, Y3, Y3
+	VSUBPS      Y1, Y11, Y11
+	VFMADD231PS Y11, Y10, Y5
+	ADDQ        R9, R10
+	VMOVUPS     (DX)(R10*1), Y10
+	VMOVUPS     (BX)(R10*1), Y11
+	VMOVUPS     (SI)(R10*1), Y12
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS      Y10, Y12, Y10
+	VADDPS      Y10, Y6, Y6
+	VSUBPS      Y0, Y11, Y11
+	VFMADD231PS Y11, Y10, Y8
+	VMOVUPS     32(DX)(R10*1), Y10
+	VMOVUPS     32(BX)(R10*1), Y11
+	VMOVUPS     32(SI)(R10*1), Y12
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS      Y10, Y12, Y10
+	VADDPS      Y10, Y7, Y7
+	VSUBPS      Y1, Y11, Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row3
+
+rows4:
+	CMPQ R11, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (DX)(R10*1), Y10
+	VMOVUPS     (BX)(R10*1), Y11
+	VMOVUPS     (SI)(R10*1), Y12
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS      Y10, Y12, Y10
+	VADDPS      Y10, Y2, Y2
+	VSUBPS      Y0, Y11, Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     32(DX)(R10*1), Y10
+	VMOVUPS     32(BX)(R10*1), Y11
+	VMOVUPS     32(SI)(R10*1), Y12
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS      Y10, Y12, Y10
+	VADDPS      Y10, Y3, Y3
+	VSUBPS      Y1, Y11, Y11
+	VFMADD231PS Y11, Y10, Y5
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Y6, Y2, Y0
+	VADDPS  Y7, Y3, Y1
+	VMOVUPS (AX), Y2
+	VMOVUPS 32(AX), Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VADDPS  Y8, Y4, Y0
+	VADDPS  Y9, Y5, Y1
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000010, R8
+	JMP     panel1
+
+narrow2:
+	TESTQ      R8, R8
+	JZ         end7
+	LEAQ       masks<>+0(SB), R10
+	MOVQ       $0x00000010, R11
+	SUBQ       R8, R11
+	VMOVDQU    (R10)(R11*4), Y0
+	VMOVDQU    32(R10)(R11*4), Y1
+	VMASKMOVPS (DI), Y0, Y2
+	VMASKMOVPS 32(DI), Y1, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       rows+144(FP), R8
+	XORQ       DI, DI
+	XORQ       R10, R10
+	CMPQ       R8, $0x00000002
+	JB         rows9
+
+row8:
+	VMASKMOVPS  (DX)(DI*1), Y0, Y12
+	VMASKMOVPS  (BX)(DI*1), Y0, Y13
+	VMASKMOVPS  (SI)(DI*1), Y0, Y14
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y14, Y14
+	VANDPS      Y12, Y14, Y12
+	VADDPS      Y12, Y4, Y4
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y13, Y12, Y6
+	VMASKMOVPS  32(DX)(DI*1), Y1, Y12
+	VMASKMOVPS  32(BX)(DI*1), Y1, Y13
+	VMASKMOVPS  32(SI)(DI*1), Y1, Y14
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y14, Y14
+	VANDPS      Y12, Y14, Y12
+	VADDPS      Y12, Y5, Y5
+	VSUBPS      Y3, Y13, Y13
+	VFMADD231PS Y13, Y12, Y7
+	ADDQ        R9, DI
+	VMASKMOVPS  (DX)(DI*1), Y0, Y12
+	VMASKMOVPS  (BX)(DI*1), Y0, Y13
+	VMASKMOVPS  (SI)(DI*1), Y0, Y14
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y14, Y14
+	VANDPS      Y12, Y14, Y12
+	VADDPS      Y12, Y8, Y8
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y13, Y12, Y10
+	VMASKMOVPS  32(DX)(DI*1), Y1, Y12
+	VMASKMOVPS  32(BX)(DI*1), Y1, Y13
+	VMASKMOVPS  32(SI)(DI*1), Y1, Y14
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y14, Y14
+	VANDPS      Y12, Y14, Y12
+	VADDPS      Y12, Y9, Y9
+	VSUBPS      Y3, Y13, Y13
+	VFMADD231PS Y13, Y12, Y11
+	ADDQ        R9, DI
+	SUBQ        $0x00000002, R8
+	CMPQ        R8, $0x00000002
+	JAE         row8
+
+rows9:
+	CMPQ R8, $0x00000001
+	JB   rows11
+
+row10:
+	VMASKMOVPS  (DX)(DI*1), Y0, Y12
+	VMASKMOVPS  (BX)(DI*1), Y0, Y13
+	VMASKMOVPS  (SI)(DI*1), Y0, Y14
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y14, Y14
+	VANDPS      Y12, Y14, Y12
+	VADDPS      Y12, Y4, Y4
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y13, Y12, Y6
+	VMASKMOVPS  32(DX)(DI*1), Y1, Y12
+	VMASKMOVPS  32(BX)(DI*1), Y1, Y13
+	VMASKMOVPS  32(SI)(DI*1), Y1, Y14
+	VCMPPS      $0x1e, c00000000<>+0(SB), Y14, Y14
+	VANDPS      Y12, Y14, Y12
+	VADDPS      Y12, Y5, Y5
+	VSUBPS      Y3, Y13, Y13
+	VFMADD231PS Y13, Y12, Y7
+	ADDQ        R9, DI
+	SUBQ        $0x00000001, R8
+	CMPQ        R8, $0x00000001
+	JAE         row10
+
+rows11:
+	VADDPS     Y8, Y4, Y2
+	VADDPS     Y9, Y5, Y3
+	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS 32(AX), Y1, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y0, (AX)
+	VMASKMOVPS Y3, Y1, 32(AX)
+	VADDPS     Y10, Y6, Y2
+	VADDPS     Y11, Y7, Y3
+	VMASKMOVPS (CX), Y0, Y4
+	VMASKMOVPS 32(CX), Y1, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y0, (CX)
+	VMASKMOVPS Y3, Y1, 32(CX)
+
+end7:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnInputAVX2(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·bnInputAVX2(SB), NOSPLIT, $8-184
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dx_base+0(FP), AX
+	MOVQ     dy_base+48(FP), CX
+	MOVQ     x_base+72(FP), DX
+	MOVQ     mean_base+120(FP), BX
+	MOVQ     coef_base+144(FP), SI
+	MOVQ     cols+176(FP), DI
+	MOVQ     DI, R8
+	SHLQ     $0x02, R8
+
+panel1:
+	CMPQ    DI, $0x00000010
+	JB      narrow2
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	MOVQ    SI, R9
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
+	ADDQ    R8, R9
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    R8, R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	ADDQ    R8, R9
+	MOVQ    rows+168(FP), R10
+	XORQ    R9, R9
+	XORQ    R11, R11
+	CMPQ    R10, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS      (CX)(R9*1), Y8
+	VMOVUPS      (DX)(R9*1), Y9
+	VSUBPS       Y4, Y8, Y8
+	VSUBPS       Y0, Y9, Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMULPS       Y2, Y8, Y8
+	VMOVUPS      Y8, (AX)(R9*1)
+	VMOVUPS      32(CX)(R9*1), Y8
+	VMOVUPS      32(DX)(R9*1), Y9
+	VSUBPS       Y5, Y8, Y8
+	VSUBPS       Y1, Y9, Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMULPS       Y3, Y8, Y8
+	VMOVUPS      Y8, 32(AX)(R9*1)
+	ADDQ         R8, R9
+	VMOVUPS      (CX)(R9*1), Y8
+	VMOVUPS      (DX)(R9*1), Y9
+	VSUBPS       Y4, Y8, Y8
+	VSUBPS       Y0, Y9, Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMULPS       Y2, Y8, Y8
+	VMOVUPS      Y8, (AX)(R9*1)
+	VMOVUPS      32(CX)(R9*1), Y8
+	VMOVUPS      32(DX)(R9*1), Y9
+	VSUBPS       Y5, Y8, Y8
+	VSUBPS       Y1, Y9, Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMULPS       Y3, Y8, Y8
+	VMOVUPS      Y8, 32(AX)(R9*1)
+	ADDQ         R8, R9
+	SUBQ         $0x00000002, R10
+	CMPQ         R10, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R10, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS      (CX)(R9*1), Y8
+	VMOVUPS      (DX)(R9*1), Y9
+	VSUBPS       Y4, Y8, Y8
+	VSUBPS       Y0, Y9, Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMULPS       Y2, Y8, Y8
+	VMOVUPS      Y8, (AX)(R9*1)
+	VMOVUPS      32(CX)(R9*1), Y8
+	VMOVUPS      32(DX)(R9*1), Y9
+	VSUBPS       Y5, Y8, Y8
+	VSUBPS       Y1, Y9, Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMULPS       Y3, Y8, Y8
+	VMOVUPS      Y8, 32(AX)(R9*1)
+	ADDQ         R8, R9
+	SUBQ         $0x00000001, R10
+	CMPQ         R10, $0x00000001
+	JAE          row5
+
+rows6:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, DX
+	ADDQ $0x00000040, BX
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000010, DI
+	JMP  panel1
+
+narrow2:
+	TESTQ      DI, DI
+	JZ         end7
+	LEAQ       masks<>+0(SB), R9
+	MOVQ       $0x00000010, R10
+	SUBQ       DI, R10
+	VMOVDQU    (R9)(R10*4), Y0
+	VMOVDQU    32(R9)(R10*4), Y1
+	VMASKMOVPS (BX), Y0, Y2
+	VMASKMOVPS 32(BX), Y1, Y3
+	MOVQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y4
+	VMASKMOVPS 32(BX), Y1, Y5
+	ADDQ       R8, BX
+	VMASKMOVPS (BX), Y0, Y6
+	VMASKMOVPS 32(BX), Y1, Y7
+	ADDQ       R8, BX
+	VMASKMOVPS (BX), Y0, Y8
+	VMASKMOVPS 32(BX), Y1, Y9
+	ADDQ       R8, BX
+	MOVQ       rows+168(FP), SI
+	XORQ       BX, BX
+	XORQ       DI, DI
+	CMPQ       SI, $0x00000002
+	JB         rows9
+
+row8:
+	VMASKMOVPS   (CX)(BX*1), Y0, Y10
+	VMASKMOVPS   (DX)(BX*1), Y0, Y11
+	VSUBPS       Y6, Y10, Y10
+	VSUBPS       Y2, Y11, Y11
+	VFNMADD231PS Y8, Y11, Y10
+	VMULPS       Y4, Y10, Y10
+	VMASKMOVPS   Y10, Y0, (AX)(BX*1)
+	VMASKMOVPS   32(CX)(BX*1), Y1, Y10
+	VMASKMOVPS   32(DX)(BX*1), Y1, Y11
+	VSUBPS       Y7, Y10, Y10
+	VSUBPS       Y3, Y11, Y11
+	VFNMADD231PS Y9, Y11, Y10
+	VMULPS       Y5, Y10, Y10
+	VMASKMOVPS   Y10, Y1, 32(AX)(BX*1)
+	ADDQ         R8, BX
+	VMASKMOVPS   (CX)(BX*1), Y0, Y10
+	VMASKMOVPS   (DX)(BX*1), Y0, Y11
+	VSUBPS       Y6, Y10, Y10
+	VSUBPS       Y2, Y11, Y11
+	VFNMADD231PS Y8, Y11, Y10
+	VMULPS       Y4, Y10, Y10
+	VMASKMOVPS   Y10, Y0, (AX)(BX*1)
+	VMASKMOVPS   32(CX)(BX*1), Y1, Y10
+	VMASKMOVPS   32(DX)(BX*1), Y1, Y11
+	VSUBPS       Y7, Y10, Y10
+	VSUBPS       Y3, Y11, Y11
+	VFNMADD231PS Y9, Y11, Y10
+	VMULPS       Y5, Y10, Y10
+	VMASKMOVPS   Y10, Y1, 32(AX)(BX*1)
+	ADDQ         R8, BX
+	SUBQ         $0x00000002, SI
+	CMPQ         SI, $0x00000002
+	JAE          row8
+
+rows9:
+	CMPQ SI, $0x00000001
+	JB   rows11
+
+row10:
+	VMASKMOVPS   (CX)(BX*1), Y0, Y10
+	VMASKMOVPS   (DX)(BX*1), Y0, Y11
+	VSUBPS       Y6, Y10, Y10
+	VSUBPS       Y2, Y11, Y11
+	VFNMADD231PS Y8, Y11, Y10
+	VMULPS       Y4, Y10, Y10
+	VMASKMOVPS   Y10, Y0, (AX)(BX*1)
+	VMASKMOVPS   32(CX)(BX*1), Y1, Y10
+	VMASKMOVPS   32(DX)(BX*1), Y1, Y11
+	VSUBPS       Y7, Y10, Y10
+	VSUBPS       Y3, Y11, Y11
+	VFNMADD231PS Y9, Y11, Y10
+	VMULPS       Y5, Y10, Y10
+	VMASKMOVPS   Y10, Y1, 32(AX)(BX*1)
+	ADDQ         R8, BX
+	SUBQ         $0x00000001, SI
+	CMPQ         SI, $0x00000001
+	JAE          row10
+
+rows11:
+end7:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnInputMaskedAVX2(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·bnInputMaskedAVX2(SB), NOSPLIT, $8-184
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dx_base+0(FP), AX
+	MOVQ     dy_base+48(FP), CX
+	MOVQ     x_base+72(FP), DX
+	MOVQ     y_base+96(FP), BX
+	MOVQ     mean_base+120(FP), SI
+	MOVQ     coef_base+144(FP), DI
+	MOVQ     cols+176(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ    R8, $0x00000010
+	JB      narrow2
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	MOVQ    DI, R10
+	VMOVUPS (R10), Y2
+	VMOVUPS 32(R10), Y3
+	ADDQ    R9, R10
+	VMOVUPS (R10), Y4
+	VMOVUPS 32(R10), Y5
+	ADDQ    R9, R10
+	VMOVUPS (R10), Y6
+	VMOVUPS 32(R10), Y7
+	ADDQ    R9, R10
+	MOVQ    rows+168(FP), R11
+	XORQ    R10, R10
+	XORQ    R12, R12
+	CMPQ    R11, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS      (CX)(R10*1), Y8
+	VMOVUPS      (DX)(R10*1), Y9
+	VMOVUPS      (BX)(R10*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y4, Y8, Y8
+	VSUBPS       Y0, Y9, Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMULPS       Y2, Y8, Y8
+	VMOVUPS      Y8, (AX)(R10*1)
+	VMOVUPS      32(CX)(R10*1), Y8
+	VMOVUPS      32(DX)(R10*1), Y9
+	VMOVUPS      32(BX)(R10*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y5, Y8, Y8
+	VSUBPS       Y1, Y9, Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMULPS       Y3, Y8, Y8
+	VMOVUPS      Y8, 32(AX)(R10*1)
+	ADDQ         R9, R10
+	VMOVUPS      (CX)(R10*1), Y8
+	VMOVUPS      (DX)(R10*1), Y9
+	VMOVUPS      (BX)(R10*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y4, Y8, Y8
+	VSUBPS       Y0, Y9, Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMULPS       Y2, Y8, Y8
+	VMOVUPS      Y8, (AX)(R10*1)
+	VMOVUPS      32(CX)(R10*1), Y8
+	VMOVUPS      32(DX)(R10*1), Y9
+	VMOVUPS      32(BX)(R10*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y5, Y8, Y8
+	VSUBPS       Y1, Y9, Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMULPS       Y3, Y8, Y8
+	VMOVUPS      Y8, 32(AX)(R10*1)
+	ADDQ         R9, R10
+	SUBQ         $0x00000002, R11
+	CMPQ         R11, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R11, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS      (CX)(R10*1), Y8
+	VMOVUPS      (DX)(R10*1), Y9
+	VMOVUPS      (BX)(R10*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y4, Y8, Y8
+	VSUBPS       Y0, Y9, Y9
+	VFNMADD231PS Y6, Y9, Y8
+	VMULPS       Y2, Y8, Y8
+	VMOVUPS      Y8, (AX)(R10*1)
+	VMOVUPS      32(CX)(R10*1), Y8
+	VMOVUPS      32(DX)(R10*1), Y9
+	VMOVUPS      32(BX)(R10*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y5, Y8, Y8
+	VSUBPS       Y1, Y9, Y9
+	VFNMADD231PS Y7, Y9, Y8
+	VMULPS       Y3, Y8, Y8
+	VMOVUPS      Y8, 32(AX)(R10*1)
+	ADDQ         R9, R10
+	SUBQ         $0x00000001, R11
+	CMPQ         R11, $0x00000001
+	JAE          row5
+
+rows6:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, DX
+	ADDQ $0x00000040, BX
+	ADDQ $0x00000040, SI
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, R8
+	JMP  panel1
+
+narrow2:
+	TESTQ      R8, R8
+	JZ         end7
+	LEAQ       masks<>+0(SB), R10
+	MOVQ       $0x00000010, R11
+	SUBQ       R8, R11
+	VMOVDQU    (R10)(R11*4), Y0
+	VMOVDQU    32(R10)(R11*4), Y1
+	VMASKMOVPS (SI), Y0, Y2
+	VMASKMOVPS 32(SI), Y1, Y3
+	MOVQ       DI, SI
+	VMASKMOVPS (SI), Y0, Y4
+	VMASKMOVPS 32(SI), Y1, Y5
+	ADDQ       R9, SI
+	VMASKMOVPS (SI), Y0, Y6
+	VMASKMOVPS 32(SI), Y1, Y7
+	ADDQ       R9, SI
+	VMASKMOVPS (SI), Y0, Y8
+	VMASKMOVPS 32(SI), Y1, Y9
+	ADDQ       R9, SI
+	MOVQ       rows+168(FP), DI
+	XORQ       SI, SI
+	XORQ       R8, R8
+	CMPQ       DI, $0x00000002
+	JB         rows9
+
+row8:
+	VMASKMOVPS   (CX)(SI*1), Y0, Y10
+	VMASKMOVPS   (DX)(SI*1), Y0, Y11
+	VMASKMOVPS   (BX)(SI*1), Y0, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y6, Y10, Y10
+	VSUBPS       Y2, Y11, Y11
+	VFNMADD231PS Y8, Y11, Y10
+	VMULPS       Y4, Y10, Y10
+	VMASKMOVPS   Y10, Y0, (AX)(SI*1)
+	VMASKMOVPS   32(CX)(SI*1), Y1, Y10
+	VMASKMOVPS   32(DX)(SI*1), Y1, Y11
+	VMASKMOVPS   32(BX)(SI*1), Y1, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y7, Y10, Y10
+	VSUBPS       Y3, Y11, Y11
+	VFNMADD231PS Y9, Y11, Y10
+	VMULPS       Y5, Y10, Y10
+	VMASKMOVPS   Y10, Y1, 32(AX)(SI*1)
+	ADDQ         R9, SI
+	VMASKMOVPS   (CX)(SI*1), Y0, Y10
+	VMASKMOVPS   (DX)(SI*1), Y0, Y11
+	VMASKMOVPS   (BX)(SI*1), Y0, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y6, Y10, Y10
+	VSUBPS       Y2, Y11, Y11
+	VFNMADD231PS Y8, Y11, Y10
+	VMULPS       Y4, Y10, Y10
+	VMASKMOVPS   Y10, Y0, (AX)(SI*1)
+	VMASKMOVPS   32(CX)(SI*1), Y1, Y10
+	VMASKMOVPS   32(DX)(SI*1), Y1, Y11
+	VMASKMOVPS   32(BX)(SI*1), Y1, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y7, Y10, Y10
+	VSUBPS       Y3, Y11, Y11
+	VFNMADD231PS Y9, Y11, Y10
+	VMULPS       Y5, Y10, Y10
+	VMASKMOVPS   Y10, Y1, 32(AX)(SI*1)
+	ADDQ         R9, SI
+	SUBQ         $0x00000002, DI
+	CMPQ         DI, $0x00000002
+	JAE          row8
+
+rows9:
+	CMPQ DI, $0x00000001
+	JB   rows11
+
+row10:
+	VMASKMOVPS   (CX)(SI*1), Y0, Y10
+	VMASKMOVPS   (DX)(SI*1), Y0, Y11
+	VMASKMOVPS   (BX)(SI*1), Y0, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y6, Y10, Y10
+	VSUBPS       Y2, Y11, Y11
+	VFNMADD231PS Y8, Y11, Y10
+	VMULPS       Y4, Y10, Y10
+	VMASKMOVPS   Y10, Y0, (AX)(SI*1)
+	VMASKMOVPS   32(CX)(SI*1), Y1, Y10
+	VMASKMOVPS   32(DX)(SI*1), Y1, Y11
+	VMASKMOVPS   32(BX)(SI*1), Y1, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y7, Y10, Y10
+	VSUBPS       Y3, Y11, Y11
+	VFNMADD231PS Y9, Y11, Y10
+	VMULPS       Y5, Y10, Y10
+	VMASKMOVPS   Y10, Y1, 32(AX)(SI*1)
+	ADDQ         R9, SI
+	SUBQ         $0x00000001, DI
+	CMPQ         DI, $0x00000001
+	JAE          row10
+
+rows11:
+end7:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnInputResidualAVX2(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·bnInputResidualAVX2(SB), NOSPLIT, $8-184
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dx_base+0(FP), AX
+	MOVQ     dres_base+24(FP), CX
+	MOVQ     dy_base+48(FP), DX
+	MOVQ     x_base+72(FP), BX
+	MOVQ     y_base+96(FP), SI
+	MOVQ     mean_base+120(FP), DI
+	MOVQ     coef_base+144(FP), R8
+	MOVQ     cols+176(FP), R9
+	MOVQ     R9, R10
+	SHLQ     $0x02, R10
+
+panel1:
+	CMPQ    R9, $0x00000010
+	JB      narrow2
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	MOVQ    R8, R11
+	VMOVUPS (R11), Y2
+	VMOVUPS 32(R11), Y3
+	ADDQ    R10, R11
+	VMOVUPS (R11), Y4
+	VMOVUPS 32(R11), Y5
+	ADDQ    R10, R11
+	VMOVUPS (R11), Y6
+	VMOVUPS 32(R11), Y7
+	ADDQ    R10, R11
+	MOVQ    rows+168(FP), R12
+	XORQ    R11, R11
+	XORQ    R13, R13
+	CMPQ    R12, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS      (DX)(R11*1), Y8
+	VMOVUPS      (BX)(R11*1), Y9
+	VMOVUPS      (SI)(R11*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y4, Y8, Y10
+	VSUBPS       Y0, Y9, Y9
+	VFNMADD231PS Y6, Y9, Y10
+	VMULPS       Y2, Y10, Y9
+	VMOVUPS      Y9, (AX)(R11*1)
+	VMOVUPS      Y8, (CX)(R11*1)
+	VMOVUPS      32(DX)(R11*1), Y8
+	VMOVUPS      32(BX)(R11*1), Y9
+	VMOVUPS      32(SI)(R11*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y5, Y8, Y10
+	VSUBPS       Y1, Y9, Y9
+	VFNMADD231PS Y7, Y9, Y10
+	VMULPS       Y3, Y10, Y9
+	VMOVUPS      Y9, 32(AX)(R11*1)
+	VMOVUPS      Y8, 32(CX)(R11*1)
+	ADDQ         R10, R11
+	VMOVUPS      (DX)(R11*1), Y8
+	VMOVUPS      (BX)(R11*1), Y9
+	VMOVUPS      (SI)(R11*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y4, Y8, Y10
+	VSUBPS       Y0, Y9, Y9
+	VFNMADD231PS Y6, Y9, Y10
+	VMULPS       Y2, Y10, Y9
+	VMOVUPS      Y9, (AX)(R11*1)
+	VMOVUPS      Y8, (CX)(R11*1)
+	VMOVUPS      32(DX)(R11*1), Y8
+	VMOVUPS      32(BX)(R11*1), Y9
+	VMOVUPS      32(SI)(R11*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y5, Y8, Y10
+	VSUBPS       Y1, Y9, Y9
+	VFNMADD231PS Y7, Y9, Y10
+	VMULPS       Y3, Y10, Y9
+	VMOVUPS      Y9, 32(AX)(R11*1)
+	VMOVUPS      Y8, 32(CX)(R11*1)
+	ADDQ         R10, R11
+	SUBQ         $0x00000002, R12
+	CMPQ         R12, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R12, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS      (DX)(R11*1), Y8
+	VMOVUPS      (BX)(R11*1), Y9
+	VMOVUPS      (SI)(R11*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y4, Y8, Y10
+	VSUBPS       Y0, Y9, Y9
+	VFNMADD231PS Y6, Y9, Y10
+	VMULPS       Y2, Y10, Y9
+	VMOVUPS      Y9, (AX)(R11*1)
+	VMOVUPS      Y8, (CX)(R11*1)
+	VMOVUPS      32(DX)(R11*1), Y8
+	VMOVUPS      32(BX)(R11*1), Y9
+	VMOVUPS      32(SI)(R11*1), Y10
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y10, Y10
+	VANDPS       Y8, Y10, Y8
+	VSUBPS       Y5, Y8, Y10
+	VSUBPS       Y1, Y9, Y9
+	VFNMADD231PS Y7, Y9, Y10
+	VMULPS       Y3, Y10, Y9
+	VMOVUPS      Y9, 32(AX)(R11*1)
+	VMOVUPS      Y8, 32(CX)(R11*1)
+	ADDQ         R10, R11
+	SUBQ         $0x00000001, R12
+	CMPQ         R12, $0x00000001
+	JAE          row5
+
+rows6:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, DX
+	ADDQ $0x00000040, BX
+	ADDQ $0x00000040, SI
+	ADDQ $0x00000040, DI
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, R9
+	JMP  panel1
+
+narrow2:
+	TESTQ      R9, R9
+	JZ         end7
+	LEAQ       masks<>+0(SB), R11
+	MOVQ       $0x00000010, R12
+	SUBQ       R9, R12
+	VMOVDQU    (R11)(R12*4), Y0
+	VMOVDQU    32(R11)(R12*4), Y1
+	VMASKMOVPS (DI), Y0, Y2
+	VMASKMOVPS 32(DI), Y1, Y3
+	MOVQ       R8, DI
+	VMASKMOVPS (DI), Y0, Y4
+	VMASKMOVPS 32(DI), Y1, Y5
+	ADDQ       R10, DI
+	VMASKMOVPS (DI), Y0, Y6
+	VMASKMOVPS 32(DI), Y1, Y7
+	ADDQ       R10, DI
+	VMASKMOVPS (DI), Y0, Y8
+	VMASKMOVPS 32(DI), Y1, Y9
+	ADDQ       R10, DI
+	MOVQ       rows+168(FP), R8
+	XORQ       DI, DI
+	XORQ       R9, R9
+	CMPQ       R8, $0x00000002
+	JB         rows9
+
+row8:
+	VMASKMOVPS   (DX)(DI*1), Y0, Y10
+	VMASKMOVPS   (BX)(DI*1), Y0, Y11
+	VMASKMOVPS   (SI)(DI*1), Y0, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y6, Y10, Y12
+	VSUBPS       Y2, Y11, Y11
+	VFNMADD231PS Y8, Y11, Y12
+	VMULPS       Y4, Y12, Y11
+	VMASKMOVPS   Y11, Y0, (AX)(DI*1)
+	VMASKMOVPS   Y10, Y0, (CX)(DI*1)
+	VMASKMOVPS   32(DX)(DI*1), Y1, Y10
+	VMASKMOVPS   32(BX)(DI*1), Y1, Y11
+	VMASKMOVPS   32(SI)(DI*1), Y1, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y7, Y10, Y12
+	VSUBPS       Y3, Y11, Y11
+	VFNMADD231PS Y9, Y11, Y12
+	VMULPS       Y5, Y12, Y11
+	VMASKMOVPS   Y11, Y1, 32(AX)(DI*1)
+	VMASKMOVPS   Y10, Y1, 32(CX)(DI*1)
+	ADDQ         R10, DI
+	VMASKMOVPS   (DX)(DI*1), Y0, Y10
+	VMASKMOVPS   (BX)(DI*1), Y0, Y11
+	VMASKMOVPS   (SI)(DI*1), Y0, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y6, Y10, Y12
+	VSUBPS       Y2, Y11, Y11
+	VFNMADD231PS Y8, Y11, Y12
+	VMULPS       Y4, Y12, Y11
+	VMASKMOVPS   Y11, Y0, (AX)(DI*1)
+	VMASKMOVPS   Y10, Y0, (CX)(DI*1)
+	VMASKMOVPS   32(DX)(DI*1), Y1, Y10
+	VMASKMOVPS   32(BX)(DI*1), Y1, Y11
+	VMASKMOVPS   32(SI)(DI*1), Y1, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y7, Y10, Y12
+	VSUBPS       Y3, Y11, Y11
+	VFNMADD231PS Y9, Y11, Y12
+	VMULPS       Y5, Y12, Y11
+	VMASKMOVPS   Y11, Y1, 32(AX)(DI*1)
+	VMASKMOVPS   Y10, Y1, 32(CX)(DI*1)
+	ADDQ         R10, DI
+	SUBQ         $0x00000002, R8
+	CMPQ         R8, $0x00000002
+	JAE          row8
+
+rows9:
+	CMPQ R8, $0x00000001
+	JB   rows11
+
+row10:
+	VMASKMOVPS   (DX)(DI*1), Y0, Y10
+	VMASKMOVPS   (BX)(DI*1), Y0, Y11
+	VMASKMOVPS   (SI)(DI*1), Y0, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y6, Y10, Y12
+	VSUBPS       Y2, Y11, Y11
+	VFNMADD231PS Y8, Y11, Y12
+	VMULPS       Y4, Y12, Y11
+	VMASKMOVPS   Y11, Y0, (AX)(DI*1)
+	VMASKMOVPS   Y10, Y0, (CX)(DI*1)
+	VMASKMOVPS   32(DX)(DI*1), Y1, Y10
+	VMASKMOVPS   32(BX)(DI*1), Y1, Y11
+	VMASKMOVPS   32(SI)(DI*1), Y1, Y12
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y12, Y12
+	VANDPS       Y10, Y12, Y10
+	VSUBPS       Y7, Y10, Y12
+	VSUBPS       Y3, Y11, Y11
+	VFNMADD231PS Y9, Y11, Y12
+	VMULPS       Y5, Y12, Y11
+	VMASKMOVPS   Y11, Y1, 32(AX)(DI*1)
+	VMASKMOVPS   Y10, Y1, 32(CX)(DI*1)
+	ADDQ         R10, DI
+	SUBQ         $0x00000001, R8
+	CMPQ         R8, $0x00000001
+	JAE          row10
+
+rows11:
+end7:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func lnGradAVX2(sum []float32, sumX []float32, dy []float32, x []float32, mean []float32, invStd []float32, rows int, cols int)
+// Requires: AVX, FMA3
+TEXT ·lnGradAVX2(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     sum_base+0(FP), AX
+	MOVQ     sumX_base+24(FP), CX
+	MOVQ     dy_base+48(FP), DX
+	MOVQ     x_base+72(FP), BX
+	MOVQ     mean_base+96(FP), SI
+	MOVQ     invStd_base+120(FP), DI
+	MOVQ     cols+152(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ   R8, $0x00000010
+	JB     narrow2
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   rows+144(FP), R11
+	XORQ   R10, R10
+	XORQ   R12, R12
+	CMPQ   R11, $0x00000002
+	JB     rows4
+
+row3:
+	VBROADCASTSS (SI)(R12*4), Y8
+	VBROADCASTSS (DI)(R12*4), Y9
+	VMOVUPS      (DX)(R10*1), Y10
+	VMOVUPS      (BX)(R10*1), Y11
+	VADDPS       Y10, Y0, Y0
+	VSUBPS       Y8, Y11, Y11
+	VMULPS       Y9, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VMOVUPS      32(DX)(R10*1), Y10
+	VMOVUPS      32(BX)(R10*1), Y11
+	VADDPS       Y10, Y1, Y1
+	VSUBPS       Y8, Y11, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  Y8, Y10, Y3
+	ADDQ         R9, R10
+	VBROADCASTSS 4(SI)(R12*4), Y8
+	VBROADCASTSS 4(DI)(R12*4), Y9
+	VMOVUPS      (DX)(R10*1), Y10
+	VMOVUPS      (BX)(R10*1), Y11
+	VADDPS       Y10, Y4, Y4
+	VSUBPS       Y8, Y11, Y11
+	VMULPS       Y9, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y6
+	VMOVUPS      32(DX)(R10*1), Y10
+	VMOVUPS      32(BX)(R10*1), Y11
+	VADDPS       Y10, Y5, Y5
+	VSUBPS       Y8, Y11, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  Y8, Y10, Y7
+	ADDQ         R9, R10
+	ADDQ         $0x00000002, R12
+	SUBQ         $0x00000002, R11
+	CMPQ         R11, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R11, $0x00000001
+	JB   rows6
+
+row5:
+	VBROADCASTSS (SI)(R12*4), Y8
+	VBROADCASTSS (DI)(R12*4), Y9
+	VMOVUPS      (DX)(R10*1), Y10
+	VMOVUPS      (BX)(R10*1), Y11
+	VADDPS       Y10, Y0, Y0
+	VSUBPS       Y8, Y11, Y11
+	VMULPS       Y9, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VMOVUPS      32(DX)(R10*1), Y10
+	VMOVUPS      32(BX)(R10*1), Y11
+	VADDPS       Y10, Y1, Y1
+	VSUBPS       Y8, Y11, Y8
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  Y8, Y10, Y3
+	ADDQ         R9, R10
+	ADDQ         $0x00000001, R12
+	SUBQ         $0x00000001, R11
+	CMPQ         R11, $0x00000001
+	JAE          row5
+
+rows6:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VMOVUPS (AX), Y4
+	VMOVUPS 32(AX), Y5
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VADDPS  Y6, Y2, Y0
+	VADDPS  Y7, Y3, Y1
+	VMOVUPS (CX), Y2
+	VMOVUPS 32(CX), Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, R8
+	JMP     panel1
+
+narrow2:
+	TESTQ   R8, R8
+	JZ      end7
+	LEAQ    masks<>+0(SB), R10
+	MOVQ    $0x00000010, R11
+	SUBQ    R8, R11
+	VMOVDQU (R10)(R11*4), Y0
+	VMOVDQU 32(R10)(R11*4), Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    rows+144(FP), R10
+	XORQ    R8, R8
+	XORQ    R11, R11
+	CMPQ    R10, $0x00000002
+	JB      rows9
+
+row8:
+	VBROADCASTSS (SI)(R11*4), Y10
+	VBROADCASTSS (DI)(R11*4), Y11
+	VMASKMOVPS   (DX)(R8*1), Y0, Y12
+	VMASKMOVPS   (BX)(R8*1), Y0, Y13
+	VADDPS       Y12, Y2, Y2
+	VSUBPS       Y10, Y13, Y13
+	VMULPS       Y11, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y4
+	VMASKMOVPS   32(DX)(R8*1), Y1, Y12
+	VMASKMOVPS   32(BX)(R8*1), Y1, Y13
+	VADDPS       Y12, Y3, Y3
+	VSUBPS       Y10, Y13, Y10
+	VMULPS       Y11, Y10, Y10
+	VFMADD231PS  Y10, Y12, Y5
+	ADDQ         R9, R8
+	VBROADCASTSS 4(SI)(R11*4), Y10
+	VBROADCASTSS 4(DI)(R11*4), Y11
+	VMASKMOVPS   (DX)(R8*1), Y0, Y12
+	VMASKMOVPS   (BX)(R8*1), Y0, Y13
+	VADDPS       Y12, Y6, Y6
+	VSUBPS       Y10, Y13, Y13
+	VMULPS       Y11, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VMASKMOVPS   32(DX)(R8*1), Y1, Y12
+	VMASKMOVPS   32(BX)(R8*1), Y1, Y13
+	VADDPS       Y12, Y7, Y7
+	VSUBPS       Y10, Y13, Y10
+	VMULPS       Y11, Y10, Y10
+	VFMADD231PS  Y10, Y12, Y9
+	ADDQ         R9, R8
+	ADDQ         $0x00000002, R11
+	SUBQ         $0x00000002, R10
+	CMPQ         R10, $0x00000002
+	JAE          row8
+
+rows9:
+	CMPQ R10, $0x00000001
+	JB   rows11
+
+row10:
+	VBROADCASTSS (SI)(R11*4), Y10
+	VBROADCASTSS (DI)(R11*4), Y11
+	VMASKMOVPS   (DX)(R8*1), Y0, Y12
+	VMASKMOVPS   (BX)(R8*1), Y0, Y13
+	VADDPS       Y12, Y2, Y2
+	VSUBPS       Y10, Y13, Y13
+	VMULPS       Y11, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y4
+	VMASKMOVPS   32(DX)(R8*1), Y1, Y12
+	VMASKMOVPS   32(BX)(R8*1), Y1, Y13
+	VADDPS       Y12, Y3, Y3
+	VSUBPS       Y10, Y13, Y10
+	VMULPS       Y11, Y10, Y10
+	VFMADD231PS  Y10, Y12, Y5
+	ADDQ         R9, R8
+	ADDQ         $0x00000001, R11
+	SUBQ         $0x00000001, R10
+	CMPQ         R10, $0x00000001
+	JAE          row10
+
+rows11:
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VMASKMOVPS (AX), Y0, Y6
+	VMASKMOVPS 32(AX), Y1, Y7
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VMASKMOVPS Y2, Y0, (AX)
+	VMASKMOVPS Y3, Y1, 32(AX)
+	VADDPS     Y8, Y4, Y2
+	VADDPS     Y9, Y5, Y3
+	VMASKMOVPS (CX), Y0, Y4
+	VMASKMOVPS 32(CX), Y1, Y5
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y5, Y3, Y3
+	VMASKMOVPS Y2, Y0, (CX)
+	VMASKMOVPS Y3, Y1, 32(CX)
+
+end7:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET

@@ -172,3 +172,42 @@ func lnApplyAVX512(dst []float32, x []float32, gamma []float32, beta []float32, 
 
 //go:noescape
 func lnInputAVX512(dx []float32, dy []float32, x []float32, gamma []float32, mean float32, k float32, c0 float32, c1 float32)
+
+//go:noescape
+func affineRowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func affineReLURowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func affineAddRowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func affineAddReLURowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func colSumAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+
+//go:noescape
+func colSumMaskedAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+
+//go:noescape
+func momentsAVX512(sum []float32, sq []float32, x []float32, shift []float32, rows int, cols int)
+
+//go:noescape
+func bnGradAVX512(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
+
+//go:noescape
+func bnGradMaskedAVX512(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
+
+//go:noescape
+func bnInputAVX512(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+
+//go:noescape
+func bnInputMaskedAVX512(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+
+//go:noescape
+func bnInputResidualAVX512(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+
+//go:noescape
+func lnGradAVX512(sum []float32, sumX []float32, dy []float32, x []float32, mean []float32, invStd []float32, rows int, cols int)

@@ -4893,3 +4893,3687 @@ end5:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+// func affineRowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·affineRowsAVX512(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     mean_base+72(FP), DX
+	MOVQ     scale_base+96(FP), BX
+	MOVQ     shift_base+120(FP), SI
+	MOVQ     cols+152(FP), DI
+	MOVQ     DI, R8
+	SHLQ     $0x02, R8
+
+panel1:
+	CMPQ    DI, $0x00000040
+	JB      narrow2
+	TESTQ   DX, DX
+	JZ      default3
+	VMOVUPS (DX), Z0
+	VMOVUPS 64(DX), Z1
+	VMOVUPS 128(DX), Z2
+	VMOVUPS 192(DX), Z3
+	JMP     loaded4
+
+default3:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+
+loaded4:
+	TESTQ   BX, BX
+	JZ      default5
+	VMOVUPS (BX), Z4
+	VMOVUPS 64(BX), Z5
+	VMOVUPS 128(BX), Z6
+	VMOVUPS 192(BX), Z7
+	JMP     loaded6
+
+default5:
+	VBROADCASTSS c3f800000<>+0(SB), Z4
+	VBROADCASTSS c3f800000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+
+loaded6:
+	TESTQ   SI, SI
+	JZ      default7
+	VMOVUPS (SI), Z8
+	VMOVUPS 64(SI), Z9
+	VMOVUPS 128(SI), Z10
+	VMOVUPS 192(SI), Z11
+	JMP     loaded8
+
+default7:
+	VBROADCASTSS c00000000<>+0(SB), Z8
+	VBROADCASTSS c00000000<>+0(SB), Z9
+	VBROADCASTSS c00000000<>+0(SB), Z10
+	VBROADCASTSS c00000000<>+0(SB), Z11
+
+loaded8:
+	MOVQ rows+144(FP), R10
+	XORQ R9, R9
+	XORQ R11, R11
+	CMPQ R10, $0x00000002
+	JB   rows10
+
+row9:
+	VMOVUPS     (CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VMOVUPS     Z12, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z12
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VMOVUPS     Z12, 64(AX)(R9*1)
+	VMOVUPS     128(CX)(R9*1), Z12
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VMOVUPS     Z12, 128(AX)(R9*1)
+	VMOVUPS     192(CX)(R9*1), Z12
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VMOVUPS     Z12, 192(AX)(R9*1)
+	ADDQ        R8, R9
+	VMOVUPS     (CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VMOVUPS     Z12, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z12
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VMOVUPS     Z12, 64(AX)(R9*1)
+	VMOVUPS     128(CX)(R9*1), Z12
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VMOVUPS     Z12, 128(AX)(R9*1)
+	VMOVUPS     192(CX)(R9*1), Z12
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VMOVUPS     Z12, 192(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R10, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VMOVUPS     Z12, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z12
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VMOVUPS     Z12, 64(AX)(R9*1)
+	VMOVUPS     128(CX)(R9*1), Z12
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VMOVUPS     Z12, 128(AX)(R9*1)
+	VMOVUPS     192(CX)(R9*1), Z12
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VMOVUPS     Z12, 192(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row11
+
+rows12:
+	ADDQ  $0x00000100, AX
+	ADDQ  $0x00000100, CX
+	TESTQ DX, DX
+	JZ    absent13
+	ADDQ  $0x00000100, DX
+
+absent13:
+	TESTQ BX, BX
+	JZ    absent14
+	ADDQ  $0x00000100, BX
+
+absent14:
+	TESTQ SI, SI
+	JZ    absent15
+	ADDQ  $0x00000100, SI
+
+absent15:
+	SUBQ $0x00000040, DI
+	JMP  panel1
+
+narrow2:
+panel16:
+	CMPQ    DI, $0x00000010
+	JB      narrow17
+	TESTQ   DX, DX
+	JZ      default18
+	VMOVUPS (DX), Z0
+	JMP     loaded19
+
+default18:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded19:
+	TESTQ   BX, BX
+	JZ      default20
+	VMOVUPS (BX), Z1
+	JMP     loaded21
+
+default20:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded21:
+	TESTQ   SI, SI
+	JZ      default22
+	VMOVUPS (SI), Z2
+	JMP     loaded23
+
+default22:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded23:
+	MOVQ rows+144(FP), R10
+	XORQ R9, R9
+	XORQ R11, R11
+	CMPQ R10, $0x00000002
+	JB   rows25
+
+row24:
+	VMOVUPS     (CX)(R9*1), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VMOVUPS     Z3, (AX)(R9*1)
+	ADDQ        R8, R9
+	VMOVUPS     (CX)(R9*1), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VMOVUPS     Z3, (AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row24
+
+rows25:
+	CMPQ R10, $0x00000001
+	JB   rows27
+
+row26:
+	VMOVUPS     (CX)(R9*1), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VMOVUPS     Z3, (AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row26
+
+rows27:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	TESTQ DX, DX
+	JZ    absent28
+	ADDQ  $0x00000040, DX
+
+absent28:
+	TESTQ BX, BX
+	JZ    absent29
+	ADDQ  $0x00000040, BX
+
+absent29:
+	TESTQ SI, SI
+	JZ    absent30
+	ADDQ  $0x00000040, SI
+
+absent30:
+	SUBQ $0x00000010, DI
+	JMP  panel16
+
+narrow17:
+	TESTQ     DI, DI
+	JZ        end31
+	MOVL      $0xffffffff, R9
+	BZHIL     DI, R9, R9
+	KMOVW     R9, K1
+	TESTQ     DX, DX
+	JZ        default32
+	VMOVUPS.Z (DX), K1, Z0
+	JMP       loaded33
+
+default32:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded33:
+	TESTQ     BX, BX
+	JZ        default34
+	VMOVUPS.Z (BX), K1, Z1
+	JMP       loaded35
+
+default34:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded35:
+	TESTQ     SI, SI
+	JZ        default36
+	VMOVUPS.Z (SI), K1, Z2
+	JMP       loaded37
+
+default36:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded37:
+	MOVQ rows+144(FP), BX
+	XORQ DX, DX
+	XORQ SI, SI
+	CMPQ BX, $0x00000002
+	JB   rows39
+
+row38:
+	VMOVUPS.Z   (CX)(DX*1), K1, Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VMOVUPS     Z3, K1, (AX)(DX*1)
+	ADDQ        R8, DX
+	VMOVUPS.Z   (CX)(DX*1), K1, Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VMOVUPS     Z3, K1, (AX)(DX*1)
+	ADDQ        R8, DX
+	SUBQ        $0x00000002, BX
+	CMPQ        BX, $0x00000002
+	JAE         row38
+
+rows39:
+	CMPQ BX, $0x00000001
+	JB   rows41
+
+row40:
+	VMOVUPS.Z   (CX)(DX*1), K1, Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VMOVUPS     Z3, K1, (AX)(DX*1)
+	ADDQ        R8, DX
+	SUBQ        $0x00000001, BX
+	CMPQ        BX, $0x00000001
+	JAE         row40
+
+rows41:
+end31:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func affineReLURowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·affineReLURowsAVX512(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     mean_base+72(FP), DX
+	MOVQ     scale_base+96(FP), BX
+	MOVQ     shift_base+120(FP), SI
+	MOVQ     cols+152(FP), DI
+	MOVQ     DI, R8
+	SHLQ     $0x02, R8
+
+panel1:
+	CMPQ    DI, $0x00000040
+	JB      narrow2
+	TESTQ   DX, DX
+	JZ      default3
+	VMOVUPS (DX), Z0
+	VMOVUPS 64(DX), Z1
+	VMOVUPS 128(DX), Z2
+	VMOVUPS 192(DX), Z3
+	JMP     loaded4
+
+default3:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+
+loaded4:
+	TESTQ   BX, BX
+	JZ      default5
+	VMOVUPS (BX), Z4
+	VMOVUPS 64(BX), Z5
+	VMOVUPS 128(BX), Z6
+	VMOVUPS 192(BX), Z7
+	JMP     loaded6
+
+default5:
+	VBROADCASTSS c3f800000<>+0(SB), Z4
+	VBROADCASTSS c3f800000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+
+loaded6:
+	TESTQ   SI, SI
+	JZ      default7
+	VMOVUPS (SI), Z8
+	VMOVUPS 64(SI), Z9
+	VMOVUPS 128(SI), Z10
+	VMOVUPS 192(SI), Z11
+	JMP     loaded8
+
+default7:
+	VBROADCASTSS c00000000<>+0(SB), Z8
+	VBROADCASTSS c00000000<>+0(SB), Z9
+	VBROADCASTSS c00000000<>+0(SB), Z10
+	VBROADCASTSS c00000000<>+0(SB), Z11
+
+loaded8:
+	MOVQ rows+144(FP), R10
+	XORQ R9, R9
+	XORQ R11, R11
+	CMPQ R10, $0x00000002
+	JB   rows10
+
+row9:
+	VMOVUPS     (CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VPXORD      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
+	VMOVUPS     Z12, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z12
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VPXORD      Z14, Z14, Z14
+	VMAXPS      Z12, Z14, Z12
+	VMOVUPS     Z12, 64(AX)(R9*1)
+	VMOVUPS     128(CX)(R9*1), Z12
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VPXORD      Z15, Z15, Z15
+	VMAXPS      Z12, Z15, Z12
+	VMOVUPS     Z12, 128(AX)(R9*1)
+	VMOVUPS     192(CX)(R9*1), Z12
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VPXORD      Z16, Z16, Z16
+	VMAXPS      Z12, Z16, Z12
+	VMOVUPS     Z12, 192(AX)(R9*1)
+	ADDQ        R8, R9
+	VMOVUPS     (CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VPXORD      Z17, Z17, Z17
+	VMAXPS      Z12, Z17, Z12
+	VMOVUPS     Z12, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z12
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VPXORD      Z18, Z18, Z18
+	VMAXPS      Z12, Z18, Z12
+	VMOVUPS     Z12, 64(AX)(R9*1)
+	VMOVUPS     128(CX)(R9*1), Z12
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VPXORD      Z19, Z19, Z19
+	VMAXPS      Z12, Z19, Z12
+	VMOVUPS     Z12, 128(AX)(R9*1)
+	VMOVUPS     192(CX)(R9*1), Z12
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VPXORD      Z20, Z20, Z20
+	VMAXPS      Z12, Z20, Z12
+	VMOVUPS     Z12, 192(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R10, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (CX)(R9*1), Z12
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VPXORD      Z21, Z21, Z21
+	VMAXPS      Z12, Z21, Z12
+	VMOVUPS     Z12, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z12
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VPXORD      Z22, Z22, Z22
+	VMAXPS      Z12, Z22, Z12
+	VMOVUPS     Z12, 64(AX)(R9*1)
+	VMOVUPS     128(CX)(R9*1), Z12
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VPXORD      Z23, Z23, Z23
+	VMAXPS      Z12, Z23, Z12
+	VMOVUPS     Z12, 128(AX)(R9*1)
+	VMOVUPS     192(CX)(R9*1), Z12
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VPXORD      Z24, Z24, Z24
+	VMAXPS      Z12, Z24, Z12
+	VMOVUPS     Z12, 192(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row11
+
+rows12:
+	ADDQ  $0x00000100, AX
+	ADDQ  $0x00000100, CX
+	TESTQ DX, DX
+	JZ    absent13
+	ADDQ  $0x00000100, DX
+
+absent13:
+	TESTQ BX, BX
+	JZ    absent14
+	ADDQ  $0x00000100, BX
+
+absent14:
+	TESTQ SI, SI
+	JZ    absent15
+	ADDQ  $0x00000100, SI
+
+absent15:
+	SUBQ $0x00000040, DI
+	JMP  panel1
+
+narrow2:
+panel16:
+	CMPQ    DI, $0x00000010
+	JB      narrow17
+	TESTQ   DX, DX
+	JZ      default18
+	VMOVUPS (DX), Z0
+	JMP     loaded19
+
+default18:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded19:
+	TESTQ   BX, BX
+	JZ      default20
+	VMOVUPS (BX), Z1
+	JMP     loaded21
+
+default20:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded21:
+	TESTQ   SI, SI
+	JZ      default22
+	VMOVUPS (SI), Z2
+	JMP     loaded23
+
+default22:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded23:
+	MOVQ rows+144(FP), R10
+	XORQ R9, R9
+	XORQ R11, R11
+	CMPQ R10, $0x00000002
+	JB   rows25
+
+row24:
+	VMOVUPS     (CX)(R9*1), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VPXORD      Z25, Z25, Z25
+	VMAXPS      Z3, Z25, Z3
+	VMOVUPS     Z3, (AX)(R9*1)
+	ADDQ        R8, R9
+	VMOVUPS     (CX)(R9*1), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VPXORD      Z26, Z26, Z26
+	VMAXPS      Z3, Z26, Z3
+	VMOVUPS     Z3, (AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row24
+
+rows25:
+	CMPQ R10, $0x00000001
+	JB   rows27
+
+row26:
+	VMOVUPS     (CX)(R9*1), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VPXORD      Z27, Z27, Z27
+	VMAXPS      Z3, Z27, Z3
+	VMOVUPS     Z3, (AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row26
+
+rows27:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	TESTQ DX, DX
+	JZ    absent28
+	ADDQ  $0x00000040, DX
+
+absent28:
+	TESTQ BX, BX
+	JZ    absent29
+	ADDQ  $0x00000040, BX
+
+absent29:
+	TESTQ SI, SI
+	JZ    absent30
+	ADDQ  $0x00000040, SI
+
+absent30:
+	SUBQ $0x00000010, DI
+	JMP  panel16
+
+narrow17:
+	TESTQ     DI, DI
+	JZ        end31
+	MOVL      $0xffffffff, R9
+	BZHIL     DI, R9, R9
+	KMOVW     R9, K1
+	TESTQ     DX, DX
+	JZ        default32
+	VMOVUPS.Z (DX), K1, Z0
+	JMP       loaded33
+
+default32:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded33:
+	TESTQ     BX, BX
+	JZ        default34
+	VMOVUPS.Z (BX), K1, Z1
+	JMP       loaded35
+
+default34:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded35:
+	TESTQ     SI, SI
+	JZ        default36
+	VMOVUPS.Z (SI), K1, Z2
+	JMP       loaded37
+
+default36:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded37:
+	MOVQ rows+144(FP), BX
+	XORQ DX, DX
+	XORQ SI, SI
+	CMPQ BX, $0x00000002
+	JB   rows39
+
+row38:
+	VMOVUPS.Z   (CX)(DX*1), K1, Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VPXORD      Z28, Z28, Z28
+	VMAXPS      Z3, Z28, Z3
+	VMOVUPS     Z3, K1, (AX)(DX*1)
+	ADDQ        R8, DX
+	VMOVUPS.Z   (CX)(DX*1), K1, Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VPXORD      Z29, Z29, Z29
+	VMAXPS      Z3, Z29, Z3
+	VMOVUPS     Z3, K1, (AX)(DX*1)
+	ADDQ        R8, DX
+	SUBQ        $0x00000002, BX
+	CMPQ        BX, $0x00000002
+	JAE         row38
+
+rows39:
+	CMPQ BX, $0x00000001
+	JB   rows41
+
+row40:
+	VMOVUPS.Z   (CX)(DX*1), K1, Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VPXORD      Z30, Z30, Z30
+	VMAXPS      Z3, Z30, Z3
+	VMOVUPS     Z3, K1, (AX)(DX*1)
+	ADDQ        R8, DX
+	SUBQ        $0x00000001, BX
+	CMPQ        BX, $0x00000001
+	JAE         row40
+
+rows41:
+end31:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func affineAddRowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·affineAddRowsAVX512(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     res_base+48(FP), DX
+	MOVQ     mean_base+72(FP), BX
+	MOVQ     scale_base+96(FP), SI
+	MOVQ     shift_base+120(FP), DI
+	MOVQ     cols+152(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ    R8, $0x00000040
+	JB      narrow2
+	TESTQ   BX, BX
+	JZ      default3
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+	JMP     loaded4
+
+default3:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+
+loaded4:
+	TESTQ   SI, SI
+	JZ      default5
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
+	VMOVUPS 128(SI), Z6
+	VMOVUPS 192(SI), Z7
+	JMP     loaded6
+
+default5:
+	VBROADCASTSS c3f800000<>+0(SB), Z4
+	VBROADCASTSS c3f800000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+
+loaded6:
+	TESTQ   DI, DI
+	JZ      default7
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	JMP     loaded8
+
+default7:
+	VBROADCASTSS c00000000<>+0(SB), Z8
+	VBROADCASTSS c00000000<>+0(SB), Z9
+	VBROADCASTSS c00000000<>+0(SB), Z10
+	VBROADCASTSS c00000000<>+0(SB), Z11
+
+loaded8:
+	MOVQ rows+144(FP), R11
+	XORQ R10, R10
+	XORQ R12, R12
+	CMPQ R11, $0x00000002
+	JB   rows10
+
+row9:
+	VMOVUPS     (CX)(R10*1), Z12
+	VMOVUPS     (DX)(R10*1), Z13
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z12
+	VMOVUPS     64(DX)(R10*1), Z13
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, 64(AX)(R10*1)
+	VMOVUPS     128(CX)(R10*1), Z12
+	VMOVUPS     128(DX)(R10*1), Z13
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, 128(AX)(R10*1)
+	VMOVUPS     192(CX)(R10*1), Z12
+	VMOVUPS     192(DX)(R10*1), Z13
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, 192(AX)(R10*1)
+	ADDQ        R9, R10
+	VMOVUPS     (CX)(R10*1), Z12
+	VMOVUPS     (DX)(R10*1), Z13
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z12
+	VMOVUPS     64(DX)(R10*1), Z13
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, 64(AX)(R10*1)
+	VMOVUPS     128(CX)(R10*1), Z12
+	VMOVUPS     128(DX)(R10*1), Z13
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, 128(AX)(R10*1)
+	VMOVUPS     192(CX)(R10*1), Z12
+	VMOVUPS     192(DX)(R10*1), Z13
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, 192(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R11, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (CX)(R10*1), Z12
+	VMOVUPS     (DX)(R10*1), Z13
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z12
+	VMOVUPS     64(DX)(R10*1), Z13
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, 64(AX)(R10*1)
+	VMOVUPS     128(CX)(R10*1), Z12
+	VMOVUPS     128(DX)(R10*1), Z13
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, 128(AX)(R10*1)
+	VMOVUPS     192(CX)(R10*1), Z12
+	VMOVUPS     192(DX)(R10*1), Z13
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VADDPS      Z13, Z12, Z12
+	VMOVUPS     Z12, 192(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row11
+
+rows12:
+	ADDQ  $0x00000100, AX
+	ADDQ  $0x00000100, CX
+	ADDQ  $0x00000100, DX
+	TESTQ BX, BX
+	JZ    absent13
+	ADDQ  $0x00000100, BX
+
+absent13:
+	TESTQ SI, SI
+	JZ    absent14
+	ADDQ  $0x00000100, SI
+
+absent14:
+	TESTQ DI, DI
+	JZ    absent15
+	ADDQ  $0x00000100, DI
+
+absent15:
+	SUBQ $0x00000040, R8
+	JMP  panel1
+
+narrow2:
+panel16:
+	CMPQ    R8, $0x00000010
+	JB      narrow17
+	TESTQ   BX, BX
+	JZ      default18
+	VMOVUPS (BX), Z0
+	JMP     loaded19
+
+default18:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded19:
+	TESTQ   SI, SI
+	JZ      default20
+	VMOVUPS (SI), Z1
+	JMP     loaded21
+
+default20:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded21:
+	TESTQ   DI, DI
+	JZ      default22
+	VMOVUPS (DI), Z2
+	JMP     loaded23
+
+default22:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded23:
+	MOVQ rows+144(FP), R11
+	XORQ R10, R10
+	XORQ R12, R12
+	CMPQ R11, $0x00000002
+	JB   rows25
+
+row24:
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (DX)(R10*1), Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VMOVUPS     Z3, (AX)(R10*1)
+	ADDQ        R9, R10
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (DX)(R10*1), Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VMOVUPS     Z3, (AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row24
+
+rows25:
+	CMPQ R11, $0x00000001
+	JB   rows27
+
+row26:
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (DX)(R10*1), Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VMOVUPS     Z3, (AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row26
+
+rows27:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	ADDQ  $0x00000040, DX
+	TESTQ BX, BX
+	JZ    absent28
+	ADDQ  $0x00000040, BX
+
+absent28:
+	TESTQ SI, SI
+	JZ    absent29
+	ADDQ  $0x00000040, SI
+
+absent29:
+	TESTQ DI, DI
+	JZ    absent30
+	ADDQ  $0x00000040, DI
+
+absent30:
+	SUBQ $0x00000010, R8
+	JMP  panel16
+
+narrow17:
+	TESTQ     R8, R8
+	JZ        end31
+	MOVL      $0xffffffff, R10
+	BZHIL     R8, R10, R10
+	KMOVW     R10, K1
+	TESTQ     BX, BX
+	JZ        default32
+	VMOVUPS.Z (BX), K1, Z0
+	JMP       loaded33
+
+default32:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded33:
+	TESTQ     SI, SI
+	JZ        default34
+	VMOVUPS.Z (SI), K1, Z1
+	JMP       loaded35
+
+default34:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded35:
+	TESTQ     DI, DI
+	JZ        default36
+	VMOVUPS.Z (DI), K1, Z2
+	JMP       loaded37
+
+default36:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded37:
+	MOVQ rows+144(FP), SI
+	XORQ BX, BX
+	XORQ DI, DI
+	CMPQ SI, $0x00000002
+	JB   rows39
+
+row38:
+	VMOVUPS.Z   (CX)(BX*1), K1, Z3
+	VMOVUPS.Z   (DX)(BX*1), K1, Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VMOVUPS     Z3, K1, (AX)(BX*1)
+	ADDQ        R9, BX
+	VMOVUPS.Z   (CX)(BX*1), K1, Z3
+	VMOVUPS.Z   (DX)(BX*1), K1, Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VMOVUPS     Z3, K1, (AX)(BX*1)
+	ADDQ        R9, BX
+	SUBQ        $0x00000002, SI
+	CMPQ        SI, $0x00000002
+	JAE         row38
+
+rows39:
+	CMPQ SI, $0x00000001
+	JB   rows41
+
+row40:
+	VMOVUPS.Z   (CX)(BX*1), K1, Z3
+	VMOVUPS.Z   (DX)(BX*1), K1, Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VMOVUPS     Z3, K1, (AX)(BX*1)
+	ADDQ        R9, BX
+	SUBQ        $0x00000001, SI
+	CMPQ        SI, $0x00000001
+	JAE         row40
+
+rows41:
+end31:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func affineAddReLURowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·affineAddReLURowsAVX512(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     res_base+48(FP), DX
+	MOVQ     mean_base+72(FP), BX
+	MOVQ     scale_base+96(FP), SI
+	MOVQ     shift_base+120(FP), DI
+	MOVQ     cols+152(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ    R8, $0x00000040
+	JB      narrow2
+	TESTQ   BX, BX
+	JZ      default3
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+	JMP     loaded4
+
+default3:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
+	VBROADCASTSS c00000000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z3
+
+loaded4:
+	TESTQ   SI, SI
+	JZ      default5
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
+	VMOVUPS 128(SI), Z6
+	VMOVUPS 192(SI), Z7
+	JMP     loaded6
+
+default5:
+	VBROADCASTSS c3f800000<>+0(SB), Z4
+	VBROADCASTSS c3f800000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+
+loaded6:
+	TESTQ   DI, DI
+	JZ      default7
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	JMP     loaded8
+
+default7:
+	VBROADCASTSS c00000000<>+0(SB), Z8
+	VBROADCASTSS c00000000<>+0(SB), Z9
+	VBROADCASTSS c00000000<>+0(SB), Z10
+	VBROADCASTSS c00000000<>+0(SB), Z11
+
+loaded8:
+	MOVQ rows+144(FP), R11
+	XORQ R10, R10
+	XORQ R12, R12
+	CMPQ R11, $0x00000002
+	JB   rows10
+
+row9:
+	VMOVUPS     (CX)(R10*1), Z12
+	VMOVUPS     (DX)(R10*1), Z13
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z14, Z14, Z14
+	VMAXPS      Z12, Z14, Z12
+	VMOVUPS     Z12, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z12
+	VMOVUPS     64(DX)(R10*1), Z13
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z15, Z15, Z15
+	VMAXPS      Z12, Z15, Z12
+	VMOVUPS     Z12, 64(AX)(R10*1)
+	VMOVUPS     128(CX)(R10*1), Z12
+	VMOVUPS     128(DX)(R10*1), Z13
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z16, Z16, Z16
+	VMAXPS      Z12, Z16, Z12
+	VMOVUPS     Z12, 128(AX)(R10*1)
+	VMOVUPS     192(CX)(R10*1), Z12
+	VMOVUPS     192(DX)(R10*1), Z13
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z17, Z17, Z17
+	VMAXPS      Z12, Z17, Z12
+	VMOVUPS     Z12, 192(AX)(R10*1)
+	ADDQ        R9, R10
+	VMOVUPS     (CX)(R10*1), Z12
+	VMOVUPS     (DX)(R10*1), Z13
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z18, Z18, Z18
+	VMAXPS      Z12, Z18, Z12
+	VMOVUPS     Z12, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z12
+	VMOVUPS     64(DX)(R10*1), Z13
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z19, Z19, Z19
+	VMAXPS      Z12, Z19, Z12
+	VMOVUPS     Z12, 64(AX)(R10*1)
+	VMOVUPS     128(CX)(R10*1), Z12
+	VMOVUPS     128(DX)(R10*1), Z13
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z20, Z20, Z20
+	VMAXPS      Z12, Z20, Z12
+	VMOVUPS     Z12, 128(AX)(R10*1)
+	VMOVUPS     192(CX)(R10*1), Z12
+	VMOVUPS     192(DX)(R10*1), Z13
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z21, Z21, Z21
+	VMAXPS      Z12, Z21, Z12
+	VMOVUPS     Z12, 192(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R11, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (CX)(R10*1), Z12
+	VMOVUPS     (DX)(R10*1), Z13
+	VSUBPS      Z0, Z12, Z12
+	VFMADD213PS Z8, Z4, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z22, Z22, Z22
+	VMAXPS      Z12, Z22, Z12
+	VMOVUPS     Z12, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z12
+	VMOVUPS     64(DX)(R10*1), Z13
+	VSUBPS      Z1, Z12, Z12
+	VFMADD213PS Z9, Z5, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z23, Z23, Z23
+	VMAXPS      Z12, Z23, Z12
+	VMOVUPS     Z12, 64(AX)(R10*1)
+	VMOVUPS     128(CX)(R10*1), Z12
+	VMOVUPS     128(DX)(R10*1), Z13
+	VSUBPS      Z2, Z12, Z12
+	VFMADD213PS Z10, Z6, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z24, Z24, Z24
+	VMAXPS      Z12, Z24, Z12
+	VMOVUPS     Z12, 128(AX)(R10*1)
+	VMOVUPS     192(CX)(R10*1), Z12
+	VMOVUPS     192(DX)(R10*1), Z13
+	VSUBPS      Z3, Z12, Z12
+	VFMADD213PS Z11, Z7, Z12
+	VADDPS      Z13, Z12, Z12
+	VPXORD      Z25, Z25, Z25
+	VMAXPS      Z12, Z25, Z12
+	VMOVUPS     Z12, 192(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row11
+
+rows12:
+	ADDQ  $0x00000100, AX
+	ADDQ  $0x00000100, CX
+	ADDQ  $0x00000100, DX
+	TESTQ BX, BX
+	JZ    absent13
+	ADDQ  $0x00000100, BX
+
+absent13:
+	TESTQ SI, SI
+	JZ    absent14
+	ADDQ  $0x00000100, SI
+
+absent14:
+	TESTQ DI, DI
+	JZ    absent15
+	ADDQ  $0x00000100, DI
+
+absent15:
+	SUBQ $0x00000040, R8
+	JMP  panel1
+
+narrow2:
+panel16:
+	CMPQ    R8, $0x00000010
+	JB      narrow17
+	TESTQ   BX, BX
+	JZ      default18
+	VMOVUPS (BX), Z0
+	JMP     loaded19
+
+default18:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded19:
+	TESTQ   SI, SI
+	JZ      default20
+	VMOVUPS (SI), Z1
+	JMP     loaded21
+
+default20:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded21:
+	TESTQ   DI, DI
+	JZ      default22
+	VMOVUPS (DI), Z2
+	JMP     loaded23
+
+default22:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded23:
+	MOVQ rows+144(FP), R11
+	XORQ R10, R10
+	XORQ R12, R12
+	CMPQ R11, $0x00000002
+	JB   rows25
+
+row24:
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (DX)(R10*1), Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VPXORD      Z26, Z26, Z26
+	VMAXPS      Z3, Z26, Z3
+	VMOVUPS     Z3, (AX)(R10*1)
+	ADDQ        R9, R10
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (DX)(R10*1), Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VPXORD      Z27, Z27, Z27
+	VMAXPS      Z3, Z27, Z3
+	VMOVUPS     Z3, (AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row24
+
+rows25:
+	CMPQ R11, $0x00000001
+	JB   rows27
+
+row26:
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (DX)(R10*1), Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VPXORD      Z28, Z28, Z28
+	VMAXPS      Z3, Z28, Z3
+	VMOVUPS     Z3, (AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row26
+
+rows27:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	ADDQ  $0x00000040, DX
+	TESTQ BX, BX
+	JZ    absent28
+	ADDQ  $0x00000040, BX
+
+absent28:
+	TESTQ SI, SI
+	JZ    absent29
+	ADDQ  $0x00000040, SI
+
+absent29:
+	TESTQ DI, DI
+	JZ    absent30
+	ADDQ  $0x00000040, DI
+
+absent30:
+	SUBQ $0x00000010, R8
+	JMP  panel16
+
+narrow17:
+	TESTQ     R8, R8
+	JZ        end31
+	MOVL      $0xffffffff, R10
+	BZHIL     R8, R10, R10
+	KMOVW     R10, K1
+	TESTQ     BX, BX
+	JZ        default32
+	VMOVUPS.Z (BX), K1, Z0
+	JMP       loaded33
+
+default32:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded33:
+	TESTQ     SI, SI
+	JZ        default34
+	VMOVUPS.Z (SI), K1, Z1
+	JMP       loaded35
+
+default34:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded35:
+	TESTQ     DI, DI
+	JZ        default36
+	VMOVUPS.Z (DI), K1, Z2
+	JMP       loaded37
+
+default36:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded37:
+	MOVQ rows+144(FP), SI
+	XORQ BX, BX
+	XORQ DI, DI
+	CMPQ SI, $0x00000002
+	JB   rows39
+
+row38:
+	VMOVUPS.Z   (CX)(BX*1), K1, Z3
+	VMOVUPS.Z   (DX)(BX*1), K1, Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VPXORD      Z29, Z29, Z29
+	VMAXPS      Z3, Z29, Z3
+	VMOVUPS     Z3, K1, (AX)(BX*1)
+	ADDQ        R9, BX
+	VMOVUPS.Z   (CX)(BX*1), K1, Z3
+	VMOVUPS.Z   (DX)(BX*1), K1, Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VPXORD      Z30, Z30, Z30
+	VMAXPS      Z3, Z30, Z3
+	VMOVUPS     Z3, K1, (AX)(BX*1)
+	ADDQ        R9, BX
+	SUBQ        $0x00000002, SI
+	CMPQ        SI, $0x00000002
+	JAE         row38
+
+rows39:
+	CMPQ SI, $0x00000001
+	JB   rows41
+
+row40:
+	VMOVUPS.Z   (CX)(BX*1), K1, Z3
+	VMOVUPS.Z   (DX)(BX*1), K1, Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VPXORD      Z31, Z31, Z31
+	VMAXPS      Z3, Z31, Z3
+	VMOVUPS     Z3, K1, (AX)(BX*1)
+	ADDQ        R9, BX
+	SUBQ        $0x00000001, SI
+	CMPQ        SI, $0x00000001
+	JAE         row40
+
+rows41:
+end31:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func colSumAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·colSumAVX512(SB), NOSPLIT, $8-96
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     cols+80(FP), DX
+	MOVQ     stride+88(FP), BX
+	SHLQ     $0x02, BX
+
+panel1:
+	CMPQ   DX, $0x00000020
+	JB     narrow2
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   rows+72(FP), DI
+	XORQ   SI, SI
+	XORQ   R8, R8
+	CMPQ   DI, $0x00000004
+	JB     rows4
+
+row3:
+	VMOVUPS (CX)(SI*1), Z8
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS 64(CX)(SI*1), Z8
+	VADDPS  Z8, Z1, Z1
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z8
+	VADDPS  Z8, Z2, Z2
+	VMOVUPS 64(CX)(SI*1), Z8
+	VADDPS  Z8, Z3, Z3
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z8
+	VADDPS  Z8, Z4, Z4
+	VMOVUPS 64(CX)(SI*1), Z8
+	VADDPS  Z8, Z5, Z5
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z8
+	VADDPS  Z8, Z6, Z6
+	VMOVUPS 64(CX)(SI*1), Z8
+	VADDPS  Z8, Z7, Z7
+	ADDQ    BX, SI
+	SUBQ    $0x00000004, DI
+	CMPQ    DI, $0x00000004
+	JAE     row3
+
+rows4:
+	CMPQ DI, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS (CX)(SI*1), Z8
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS 64(CX)(SI*1), Z8
+	VADDPS  Z8, Z1, Z1
+	ADDQ    BX, SI
+	SUBQ    $0x00000001, DI
+	CMPQ    DI, $0x00000001
+	JAE     row5
+
+rows6:
+	VADDPS  Z2, Z0, Z8
+	VADDPS  Z6, Z4, Z17
+	VADDPS  Z17, Z8, Z8
+	VMOVUPS (AX), Z17
+	VADDPS  Z17, Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  Z3, Z1, Z8
+	VADDPS  Z7, Z5, Z17
+	VADDPS  Z17, Z8, Z8
+	VMOVUPS 64(AX), Z17
+	VADDPS  Z17, Z8, Z8
+	VMOVUPS Z8, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ   DX, $0x00000010
+	JB     narrow8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	MOVQ   rows+72(FP), DI
+	XORQ   SI, SI
+	XORQ   R8, R8
+	CMPQ   DI, $0x00000004
+	JB     rows10
+
+row9:
+	VMOVUPS (CX)(SI*1), Z0
+	VADDPS  Z0, Z9, Z9
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z0
+	VADDPS  Z0, Z10, Z10
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z0
+	VADDPS  Z0, Z11, Z11
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z0
+	VADDPS  Z0, Z12, Z12
+	ADDQ    BX, SI
+	SUBQ    $0x00000004, DI
+	CMPQ    DI, $0x00000004
+	JAE     row9
+
+rows10:
+	CMPQ DI, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS (CX)(SI*1), Z0
+	VADDPS  Z0, Z9, Z9
+	ADDQ    BX, SI
+	SUBQ    $0x00000001, DI
+	CMPQ    DI, $0x00000001
+	JAE     row11
+
+rows12:
+	VADDPS  Z10, Z9, Z0
+	VADDPS  Z12, Z11, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DX
+	JMP     panel7
+
+narrow8:
+	TESTQ  DX, DX
+	JZ     end13
+	MOVL   $0xffffffff, SI
+	BZHIL  DX, SI, SI
+	KMOVW  SI, K1
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	MOVQ   rows+72(FP), SI
+	XORQ   DX, DX
+	XORQ   DI, DI
+	CMPQ   SI, $0x00000004
+	JB     rows15
+
+row14:
+	VMOVUPS.Z (CX)(DX*1), K1, Z0
+	VADDPS    Z0, Z13, Z13
+	ADDQ      BX, DX
+	VMOVUPS.Z (CX)(DX*1), K1, Z0
+	VADDPS    Z0, Z14, Z14
+	ADDQ      BX, DX
+	VMOVUPS.Z (CX)(DX*1), K1, Z0
+	VADDPS    Z0, Z15, Z15
+	ADDQ      BX, DX
+	VMOVUPS.Z (CX)(DX*1), K1, Z0
+	VADDPS    Z0, Z16, Z16
+	ADDQ      BX, DX
+	SUBQ      $0x00000004, SI
+	CMPQ      SI, $0x00000004
+	JAE       row14
+
+rows15:
+	CMPQ SI, $0x00000001
+	JB   rows17
+
+row16:
+	VMOVUPS.Z (CX)(DX*1), K1, Z0
+	VADDPS    Z0, Z13, Z13
+	ADDQ      BX, DX
+	SUBQ      $0x00000001, SI
+	CMPQ      SI, $0x00000001
+	JAE       row16
+
+rows17:
+	VADDPS    Z14, Z13, Z0
+	VADDPS    Z16, Z15, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (AX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+
+end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func colSumMaskedAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·colSumMaskedAVX512(SB), NOSPLIT, $8-96
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     mask_base+48(FP), DX
+	MOVQ     cols+80(FP), BX
+	MOVQ     stride+88(FP), SI
+	SHLQ     $0x02, SI
+
+panel1:
+	CMPQ   BX, $0x00000020
+	JB     narrow2
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   rows+72(FP), R8
+	XORQ   DI, DI
+	XORQ   R9, R9
+	CMPQ   R8, $0x00000004
+	JB     rows4
+
+row3:
+	VMOVUPS     (CX)(DI*1), Z8
+	VMOVUPS     (DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z0, Z0
+	VMOVUPS     64(CX)(DI*1), Z8
+	VMOVUPS     64(DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z1, Z1
+	ADDQ        SI, DI
+	VMOVUPS     (CX)(DI*1), Z8
+	VMOVUPS     (DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VMOVUPS     64(CX)(DI*1), Z8
+	VMOVUPS     64(DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z3, Z3
+	ADDQ        SI, DI
+	VMOVUPS     (CX)(DI*1), Z8
+	VMOVUPS     (DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z4, Z4
+	VMOVUPS     64(CX)(DI*1), Z8
+	VMOVUPS     64(DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z5, Z5
+	ADDQ        SI, DI
+	VMOVUPS     (CX)(DI*1), Z8
+	VMOVUPS     (DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     64(CX)(DI*1), Z8
+	VMOVUPS     64(DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	ADDQ        SI, DI
+	SUBQ        $0x00000004, R8
+	CMPQ        R8, $0x00000004
+	JAE         row3
+
+rows4:
+	CMPQ R8, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (CX)(DI*1), Z8
+	VMOVUPS     (DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z0, Z0
+	VMOVUPS     64(CX)(DI*1), Z8
+	VMOVUPS     64(DX)(DI*1), Z9
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z1, Z1
+	ADDQ        SI, DI
+	SUBQ        $0x00000001, R8
+	CMPQ        R8, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Z2, Z0, Z8
+	VADDPS  Z6, Z4, Z9
+	VADDPS  Z9, Z8, Z8
+	VMOVUPS (AX), Z9
+	VADDPS  Z9, Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  Z3, Z1, Z8
+	VADDPS  Z7, Z5, Z9
+	VADDPS  Z9, Z8, Z8
+	VMOVUPS 64(AX), Z9
+	VADDPS  Z9, Z8, Z8
+	VMOVUPS Z8, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, BX
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ   BX, $0x00000010
+	JB     narrow8
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   rows+72(FP), R8
+	XORQ   DI, DI
+	XORQ   R9, R9
+	CMPQ   R8, $0x00000004
+	JB     rows10
+
+row9:
+	VMOVUPS     (CX)(DI*1), Z0
+	VMOVUPS     (DX)(DI*1), Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
+	VMOVAPS.Z   Z0, K1, Z0
+	VADDPS      Z0, Z10, Z10
+	ADDQ        SI, DI
+	VMOVUPS     (CX)(DI*1), Z0
+	VMOVUPS     (DX)(DI*1), Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
+	VMOVAPS.Z   Z0, K1, Z0
+	VADDPS      Z0, Z11, Z11
+	ADDQ        SI, DI
+	VMOVUPS     (CX)(DI*1), Z0
+	VMOVUPS     (DX)(DI*1), Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
+	VMOVAPS.Z   Z0, K1, Z0
+	VADDPS      Z0, Z12, Z12
+	ADDQ        SI, DI
+	VMOVUPS     (CX)(DI*1), Z0
+	VMOVUPS     (DX)(DI*1), Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
+	VMOVAPS.Z   Z0, K1, Z0
+	VADDPS      Z0, Z13, Z13
+	ADDQ        SI, DI
+	SUBQ        $0x00000004, R8
+	CMPQ        R8, $0x00000004
+	JAE         row9
+
+rows10:
+	CMPQ R8, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (CX)(DI*1), Z0
+	VMOVUPS     (DX)(DI*1), Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
+	VMOVAPS.Z   Z0, K1, Z0
+	VADDPS      Z0, Z10, Z10
+	ADDQ        SI, DI
+	SUBQ        $0x00000001, R8
+	CMPQ        R8, $0x00000001
+	JAE         row11
+
+rows12:
+	VADDPS  Z11, Z10, Z0
+	VADDPS  Z13, Z12, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	SUBQ    $0x00000010, BX
+	JMP     panel7
+
+narrow8:
+	TESTQ  BX, BX
+	JZ     end13
+	MOVL   $0xffffffff, DI
+	BZHIL  BX, DI, DI
+	KMOVW  DI, K1
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   rows+72(FP), DI
+	XORQ   BX, BX
+	XORQ   R8, R8
+	CMPQ   DI, $0x00000004
+	JB     rows15
+
+row14:
+	VMOVUPS.Z   (CX)(BX*1), K1, Z0
+	VMOVUPS.Z   (DX)(BX*1), K1, Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
+	VMOVAPS.Z   Z0, K2, Z0
+	VADDPS      Z0, Z14, Z14
+	ADDQ        SI, BX
+	VMOVUPS.Z   (CX)(BX*1), K1, Z0
+	VMOVUPS.Z   (DX)(BX*1), K1, Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
+	VMOVAPS.Z   Z0, K2, Z0
+	VADDPS      Z0, Z15, Z15
+	ADDQ        SI, BX
+	VMOVUPS.Z   (CX)(BX*1), K1, Z0
+	VMOVUPS.Z   (DX)(BX*1), K1, Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
+	VMOVAPS.Z   Z0, K2, Z0
+	VADDPS      Z0, Z16, Z16
+	ADDQ        SI, BX
+	VMOVUPS.Z   (CX)(BX*1), K1, Z0
+	VMOVUPS.Z   (DX)(BX*1), K1, Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
+	VMOVAPS.Z   Z0, K2, Z0
+	VADDPS      Z0, Z17, Z17
+	ADDQ        SI, BX
+	SUBQ        $0x00000004, DI
+	CMPQ        DI, $0x00000004
+	JAE         row14
+
+rows15:
+	CMPQ DI, $0x00000001
+	JB   rows17
+
+row16:
+	VMOVUPS.Z   (CX)(BX*1), K1, Z0
+	VMOVUPS.Z   (DX)(BX*1), K1, Z1
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
+	VMOVAPS.Z   Z0, K2, Z0
+	VADDPS      Z0, Z14, Z14
+	ADDQ        SI, BX
+	SUBQ        $0x00000001, DI
+	CMPQ        DI, $0x00000001
+	JAE         row16
+
+rows17:
+	VADDPS    Z15, Z14, Z0
+	VADDPS    Z17, Z16, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (AX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+
+end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func momentsAVX512(sum []float32, sq []float32, x []float32, shift []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·momentsAVX512(SB), NOSPLIT, $8-112
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     sum_base+0(FP), AX
+	MOVQ     sq_base+24(FP), CX
+	MOVQ     x_base+48(FP), DX
+	MOVQ     shift_base+72(FP), BX
+	MOVQ     cols+104(FP), SI
+	MOVQ     SI, DI
+	SHLQ     $0x02, DI
+
+panel1:
+	CMPQ    SI, $0x00000020
+	JB      narrow2
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    rows+96(FP), R9
+	XORQ    R8, R8
+	XORQ    R10, R10
+	CMPQ    R9, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS     (DX)(R8*1), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z3
+	VMOVUPS     64(DX)(R8*1), Z10
+	VSUBPS      Z1, Z10, Z10
+	VADDPS      Z10, Z4, Z4
+	VFMADD231PS Z10, Z10, Z5
+	ADDQ        DI, R8
+	VMOVUPS     (DX)(R8*1), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z6, Z6
+	VFMADD231PS Z10, Z10, Z7
+	VMOVUPS     64(DX)(R8*1), Z10
+	VSUBPS      Z1, Z10, Z10
+	VADDPS      Z10, Z8, Z8
+	VFMADD231PS Z10, Z10, Z9
+	ADDQ        DI, R8
+	SUBQ        $0x00000002, R9
+	CMPQ        R9, $0x00000002
+	JAE         row3
+
+rows4:
+	CMPQ R9, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (DX)(R8*1), Z10
+	VSUBPS      Z0, Z10, Z10
+	VADDPS      Z10, Z2, Z2
+	VFMADD231PS Z10, Z10, Z3
+	VMOVUPS     64(DX)(R8*1), Z10
+	VSUBPS      Z1, Z10, Z10
+	VADDPS      Z10, Z4, Z4
+	VFMADD231PS Z10, Z10, Z5
+	ADDQ        DI, R8
+	SUBQ        $0x00000001, R9
+	CMPQ        R9, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Z6, Z2, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z8, Z4, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z7, Z3, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  Z9, Z5, Z0
+	VMOVUPS 64(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(CX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000020, SI
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ    SI, $0x00000010
+	JB      narrow8
+	VMOVUPS (BX), Z0
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	MOVQ    rows+96(FP), R9
+	XORQ    R8, R8
+	XORQ    R10, R10
+	CMPQ    R9, $0x00000002
+	JB      rows10
+
+row9:
+	VMOVUPS     (DX)(R8*1), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z11, Z11
+	VFMADD231PS Z1, Z1, Z12
+	ADDQ        DI, R8
+	VMOVUPS     (DX)(R8*1), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z13, Z13
+	VFMADD231PS Z1, Z1, Z14
+	ADDQ        DI, R8
+	SUBQ        $0x00000002, R9
+	CMPQ        R9, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R9, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (DX)(R8*1), Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z11, Z11
+	VFMADD231PS Z1, Z1, Z12
+	ADDQ        DI, R8
+	SUBQ        $0x00000001, R9
+	CMPQ        R9, $0x00000001
+	JAE         row11
+
+rows12:
+	VADDPS  Z13, Z11, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z14, Z12, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, SI
+	JMP     panel7
+
+narrow8:
+	TESTQ     SI, SI
+	JZ        end13
+	MOVL      $0xffffffff, R8
+	BZHIL     SI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (BX), K1, Z0
+	VPXORD    Z15, Z15, Z15
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z18, Z18, Z18
+	MOVQ      rows+96(FP), SI
+	XORQ      BX, BX
+	XORQ      R8, R8
+	CMPQ      SI, $0x00000002
+	JB        rows15
+
+row14:
+	VMOVUPS.Z   (DX)(BX*1), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z15, Z15
+	VFMADD231PS Z1, Z1, Z16
+	ADDQ        DI, BX
+	VMOVUPS.Z   (DX)(BX*1), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z17, Z17
+	VFMADD231PS Z1, Z1, Z18
+	ADDQ        DI, BX
+	SUBQ        $0x00000002, SI
+	CMPQ        SI, $0x00000002
+	JAE         row14
+
+rows15:
+	CMPQ SI, $0x00000001
+	JB   rows17
+
+row16:
+	VMOVUPS.Z   (DX)(BX*1), K1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VADDPS      Z1, Z15, Z15
+	VFMADD231PS Z1, Z1, Z16
+	ADDQ        DI, BX
+	SUBQ        $0x00000001, SI
+	CMPQ        SI, $0x00000001
+	JAE         row16
+
+rows17:
+	VADDPS    Z17, Z15, Z0
+	VMOVUPS.Z (AX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	VADDPS    Z18, Z16, Z0
+	VMOVUPS.Z (CX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnGradAVX512(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·bnGradAVX512(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     sum_base+0(FP), AX
+	MOVQ     sumX_base+24(FP), CX
+	MOVQ     dy_base+48(FP), DX
+	MOVQ     x_base+72(FP), BX
+	MOVQ     mean_base+120(FP), SI
+	MOVQ     cols+152(FP), DI
+	MOVQ     DI, R8
+	SHLQ     $0x02, R8
+
+panel1:
+	CMPQ    DI, $0x00000020
+	JB      narrow2
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    rows+144(FP), R10
+	XORQ    R9, R9
+	XORQ    R11, R11
+	CMPQ    R10, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS     (DX)(R9*1), Z10
+	VMOVUPS     (BX)(R9*1), Z11
+	VADDPS      Z10, Z2, Z2
+	VSUBPS      Z0, Z11, Z11
+	VFMADD231PS Z11, Z10, Z3
+	VMOVUPS     64(DX)(R9*1), Z10
+	VMOVUPS     64(BX)(R9*1), Z11
+	VADDPS      Z10, Z4, Z4
+	VSUBPS      Z1, Z11, Z11
+	VFMADD231PS Z11, Z10, Z5
+	ADDQ        R8, R9
+	VMOVUPS     (DX)(R9*1), Z10
+	VMOVUPS     (BX)(R9*1), Z11
+	VADDPS      Z10, Z6, Z6
+	VSUBPS      Z0, Z11, Z11
+	VFMADD231PS Z11, Z10, Z7
+	VMOVUPS     64(DX)(R9*1), Z10
+	VMOVUPS     64(BX)(R9*1), Z11
+	VADDPS      Z10, Z8, Z8
+	VSUBPS      Z1, Z11, Z11
+	VFMADD231PS Z11, Z10, Z9
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row3
+
+rows4:
+	CMPQ R10, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (DX)(R9*1), Z10
+	VMOVUPS     (BX)(R9*1), Z11
+	VADDPS      Z10, Z2, Z2
+	VSUBPS      Z0, Z11, Z11
+	VFMADD231PS Z11, Z10, Z3
+	VMOVUPS     64(DX)(R9*1), Z10
+	VMOVUPS     64(BX)(R9*1), Z11
+	VADDPS      Z10, Z4, Z4
+	VSUBPS      Z1, Z11, Z11
+	VFMADD231PS Z11, Z10, Z5
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Z6, Z2, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z8, Z4, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z7, Z3, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  Z9, Z5, Z0
+	VMOVUPS 64(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(CX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, SI
+	SUBQ    $0x00000020, DI
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ    DI, $0x00000010
+	JB      narrow8
+	VMOVUPS (SI), Z0
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVQ    rows+144(FP), R10
+	XORQ    R9, R9
+	XORQ    R11, R11
+	CMPQ    R10, $0x00000002
+	JB      rows10
+
+row9:
+	VMOVUPS     (DX)(R9*1), Z1
+	VMOVUPS     (BX)(R9*1), Z2
+	VADDPS      Z1, Z12, Z12
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z13
+	ADDQ        R8, R9
+	VMOVUPS     (DX)(R9*1), Z1
+	VMOVUPS     (BX)(R9*1), Z2
+	VADDPS      Z1, Z14, Z14
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z15
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R10, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (DX)(R9*1), Z1
+	VMOVUPS     (BX)(R9*1), Z2
+	VADDPS      Z1, Z12, Z12
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z13
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row11
+
+rows12:
+	VADDPS  Z14, Z12, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z15, Z13, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000010, DI
+	JMP     panel7
+
+narrow8:
+	TESTQ     DI, DI
+	JZ        end13
+	MOVL      $0xffffffff, R9
+	BZHIL     DI, R9, R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VPXORD    Z16, Z16, Z16
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z19, Z19, Z19
+	MOVQ      rows+144(FP), DI
+	XORQ      SI, SI
+	XORQ      R9, R9
+	CMPQ      DI, $0x00000002
+	JB        rows15
+
+row14:
+	VMOVUPS.Z   (DX)(SI*1), K1, Z1
+	VMOVUPS.Z   (BX)(SI*1), K1, Z2
+	VADDPS      Z1, Z16, Z16
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z17
+	ADDQ        R8, SI
+	VMOVUPS.Z   (DX)(SI*1), K1, Z1
+	VMOVUPS.Z   (BX)(SI*1), K1, Z2
+	VADDPS      Z1, Z18, Z18
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z19
+	ADDQ        R8, SI
+	SUBQ        $0x00000002, DI
+	CMPQ        DI, $0x00000002
+	JAE         row14
+
+rows15:
+	CMPQ DI, $0x00000001
+	JB   rows17
+
+row16:
+	VMOVUPS.Z   (DX)(SI*1), K1, Z1
+	VMOVUPS.Z   (BX)(SI*1), K1, Z2
+	VADDPS      Z1, Z16, Z16
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z17
+	ADDQ        R8, SI
+	SUBQ        $0x00000001, DI
+	CMPQ        DI, $0x00000001
+	JAE         row16
+
+rows17:
+	VADDPS    Z18, Z16, Z0
+	VMOVUPS.Z (AX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	VADDPS    Z19, Z17, Z0
+	VMOVUPS.Z (CX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnGradMaskedAVX512(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·bnGradMaskedAVX512(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     sum_base+0(FP), AX
+	MOVQ     sumX_base+24(FP), CX
+	MOVQ     dy_base+48(FP), DX
+	MOVQ     x_base+72(FP), BX
+	MOVQ     y_base+96(FP), SI
+	MOVQ     mean_base+120(FP), DI
+	MOVQ     cols+152(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ    R8, $0x00000020
+	JB      narrow2
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    rows+144(FP), R11
+	XORQ    R10, R10
+	XORQ    R12, R12
+	CMPQ    R11, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS     (DX)(R10*1), Z10
+	VMOVUPS     (BX)(R10*1), Z11
+	VMOVUPS     (SI)(R10*1), Z12
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z12, K1
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z2, Z2
+	VSUBPS      Z0, Z11, Z11
+	VFMADD231PS Z11, Z10, Z3
+	VMOVUPS     64(DX)(R10*1), Z10
+	VMOVUPS     64(BX)(R10*1), Z11
+	VMOVUPS     64(SI)(R10*1), Z12
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z12, K1
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z4, Z4
+	VSUBPS      Z1, Z11, Z11
+	VFMADD231PS Z11, Z10, Z5
+	ADDQ        R9, R10
+	VMOVUPS     (DX)(R10*1), Z10
+	VMOVUPS     (BX)(R10*1), Z11
+	VMOVUPS     (SI)(R10*1), Z12
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z12, K1
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z6, Z6
+	VSUBPS      Z0, Z11, Z11
+	VFMADD231PS Z11, Z10, Z7
+	VMOVUPS     64(DX)(R10*1), Z10
+	VMOVUPS     64(BX)(R10*1), Z11
+	VMOVUPS     64(SI)(R10*1), Z12
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z12, K1
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z8, Z8
+	VSUBPS      Z1, Z11, Z11
+	VFMADD231PS Z11, Z10, Z9
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row3
+
+rows4:
+	CMPQ R11, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (DX)(R10*1), Z10
+	VMOVUPS     (BX)(R10*1), Z11
+	VMOVUPS     (SI)(R10*1), Z12
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z12, K1
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z2, Z2
+	VSUBPS      Z0, Z11, Z11
+	VFMADD231PS Z11, Z10, Z3
+	VMOVUPS     64(DX)(R10*1), Z10
+	VMOVUPS     64(BX)(R10*1), Z11
+	VMOVUPS     64(SI)(R10*1), Z12
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z12, K1
+	VMOVAPS.Z   Z10, K1, Z10
+	VADDPS      Z10, Z4, Z4
+	VSUBPS      Z1, Z11, Z11
+	VFMADD231PS Z11, Z10, Z5
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Z6, Z2, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z8, Z4, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z7, Z3, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  Z9, Z5, Z0
+	VMOVUPS 64(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(CX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, SI
+	ADDQ    $0x00000080, DI
+	SUBQ    $0x00000020, R8
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ    R8, $0x00000010
+	JB      narrow8
+	VMOVUPS (DI), Z0
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	MOVQ    rows+144(FP), R11
+	XORQ    R10, R10
+	XORQ    R12, R12
+	CMPQ    R11, $0x00000002
+	JB      rows10
+
+row9:
+	VMOVUPS     (DX)(R10*1), Z1
+	VMOVUPS     (BX)(R10*1), Z2
+	VMOVUPS     (SI)(R10*1), Z3
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K1
+	VMOVAPS.Z   Z1, K1, Z1
+	VADDPS      Z1, Z13, Z13
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z14
+	ADDQ        R9, R10
+	VMOVUPS     (DX)(R10*1), Z1
+	VMOVUPS     (BX)(R10*1), Z2
+	VMOVUPS     (SI)(R10*1), Z3
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K1
+	VMOVAPS.Z   Z1, K1, Z1
+	VADDPS      Z1, Z15, Z15
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z16
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row9
+
+rows10:
+	CMPQ R11, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS     (DX)(R10*1), Z1
+	VMOVUPS     (BX)(R10*1), Z2
+	VMOVUPS     (SI)(R10*1), Z3
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K1
+	VMOVAPS.Z   Z1, K1, Z1
+	VADDPS      Z1, Z13, Z13
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z14
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row11
+
+rows12:
+	VADDPS  Z15, Z13, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z16, Z14, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, DI
+	SUBQ    $0x00000010, R8
+	JMP     panel7
+
+narrow8:
+	TESTQ     R8, R8
+	JZ        end13
+	MOVL      $0xffffffff, R10
+	BZHIL     R8, R10, R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (DI), K1, Z0
+	VPXORD    Z17, Z17, Z17
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z19, Z19, Z19
+	VPXORD    Z20, Z20, Z20
+	MOVQ      rows+144(FP), R8
+	XORQ      DI, DI
+	XORQ      R10, R10
+	CMPQ      R8, $0x00000002
+	JB        rows15
+
+row14:
+	VMOVUPS.Z   (DX)(DI*1), K1, Z1
+	VMOVUPS.Z   (BX)(DI*1), K1, Z2
+	VMOVUPS.Z   (SI)(DI*1), K1, Z3
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K2
+	VMOVAPS.Z   Z1, K2, Z1
+	VADDPS      Z1, Z17, Z17
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z18
+	ADDQ        R9, DI
+	VMOVUPS.Z   (DX)(DI*1), K1, Z1
+	VMOVUPS.Z   (BX)(DI*1), K1, Z2
+	VMOVUPS.Z   (SI)(DI*1), K1, Z3
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K2
+	VMOVAPS.Z   Z1, K2, Z1
+	VADDPS      Z1, Z19, Z19
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z20
+	ADDQ        R9, DI
+	SUBQ        $0x00000002, R8
+	CMPQ        R8, $0x00000002
+	JAE         row14
+
+rows15:
+	CMPQ R8, $0x00000001
+	JB   rows17
+
+row16:
+	VMOVUPS.Z   (DX)(DI*1), K1, Z1
+	VMOVUPS.Z   (BX)(DI*1), K1, Z2
+	VMOVUPS.Z   (SI)(DI*1), K1, Z3
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K2
+	VMOVAPS.Z   Z1, K2, Z1
+	VADDPS      Z1, Z17, Z17
+	VSUBPS      Z0, Z2, Z2
+	VFMADD231PS Z2, Z1, Z18
+	ADDQ        R9, DI
+	SUBQ        $0x00000001, R8
+	CMPQ        R8, $0x00000001
+	JAE         row16
+
+rows17:
+	VADDPS    Z19, Z17, Z0
+	VMOVUPS.Z (AX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	VADDPS    Z20, Z18, Z0
+	VMOVUPS.Z (CX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnInputAVX512(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·bnInputAVX512(SB), NOSPLIT, $8-184
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dx_base+0(FP), AX
+	MOVQ     dy_base+48(FP), CX
+	MOVQ     x_base+72(FP), DX
+	MOVQ     mean_base+120(FP), BX
+	MOVQ     coef_base+144(FP), SI
+	MOVQ     cols+176(FP), DI
+	MOVQ     DI, R8
+	SHLQ     $0x02, R8
+
+panel1:
+	CMPQ    DI, $0x00000020
+	JB      narrow2
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	MOVQ    SI, R9
+	VMOVUPS (R9), Z2
+	VMOVUPS 64(R9), Z3
+	ADDQ    R8, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	ADDQ    R8, R9
+	VMOVUPS (R9), Z6
+	VMOVUPS 64(R9), Z7
+	ADDQ    R8, R9
+	MOVQ    rows+168(FP), R10
+	XORQ    R9, R9
+	XORQ    R11, R11
+	CMPQ    R10, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS      (CX)(R9*1), Z8
+	VMOVUPS      (DX)(R9*1), Z9
+	VSUBPS       Z4, Z8, Z8
+	VSUBPS       Z0, Z9, Z9
+	VFNMADD231PS Z6, Z9, Z8
+	VMULPS       Z2, Z8, Z8
+	VMOVUPS      Z8, (AX)(R9*1)
+	VMOVUPS      64(CX)(R9*1), Z8
+	VMOVUPS      64(DX)(R9*1), Z9
+	VSUBPS       Z5, Z8, Z8
+	VSUBPS       Z1, Z9, Z9
+	VFNMADD231PS Z7, Z9, Z8
+	VMULPS       Z3, Z8, Z8
+	VMOVUPS      Z8, 64(AX)(R9*1)
+	ADDQ         R8, R9
+	VMOVUPS      (CX)(R9*1), Z8
+	VMOVUPS      (DX)(R9*1), Z9
+	VSUBPS       Z4, Z8, Z8
+	VSUBPS       Z0, Z9, Z9
+	VFNMADD231PS Z6, Z9, Z8
+	VMULPS       Z2, Z8, Z8
+	VMOVUPS      Z8, (AX)(R9*1)
+	VMOVUPS      64(CX)(R9*1), Z8
+	VMOVUPS      64(DX)(R9*1), Z9
+	VSUBPS       Z5, Z8, Z8
+	VSUBPS       Z1, Z9, Z9
+	VFNMADD231PS Z7, Z9, Z8
+	VMULPS       Z3, Z8, Z8
+	VMOVUPS      Z8, 64(AX)(R9*1)
+	ADDQ         R8, R9
+	SUBQ         $0x00000002, R10
+	CMPQ         R10, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R10, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS      (CX)(R9*1), Z8
+	VMOVUPS      (DX)(R9*1), Z9
+	VSUBPS       Z4, Z8, Z8
+	VSUBPS       Z0, Z9, Z9
+	VFNMADD231PS Z6, Z9, Z8
+	VMULPS       Z2, Z8, Z8
+	VMOVUPS      Z8, (AX)(R9*1)
+	VMOVUPS      64(CX)(R9*1), Z8
+	VMOVUPS      64(DX)(R9*1), Z9
+	VSUBPS       Z5, Z8, Z8
+	VSUBPS       Z1, Z9, Z9
+	VFNMADD231PS Z7, Z9, Z8
+	VMULPS       Z3, Z8, Z8
+	VMOVUPS      Z8, 64(AX)(R9*1)
+	ADDQ         R8, R9
+	SUBQ         $0x00000001, R10
+	CMPQ         R10, $0x00000001
+	JAE          row5
+
+rows6:
+	ADDQ $0x00000080, AX
+	ADDQ $0x00000080, CX
+	ADDQ $0x00000080, DX
+	ADDQ $0x00000080, BX
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000020, DI
+	JMP  panel1
+
+narrow2:
+panel7:
+	CMPQ    DI, $0x00000010
+	JB      narrow8
+	VMOVUPS (BX), Z0
+	MOVQ    SI, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R8, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R8, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R8, R9
+	MOVQ    rows+168(FP), R10
+	XORQ    R9, R9
+	XORQ    R11, R11
+	CMPQ    R10, $0x00000002
+	JB      rows10
+
+row9:
+	VMOVUPS      (CX)(R9*1), Z4
+	VMOVUPS      (DX)(R9*1), Z5
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (AX)(R9*1)
+	ADDQ         R8, R9
+	VMOVUPS      (CX)(R9*1), Z4
+	VMOVUPS      (DX)(R9*1), Z5
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (AX)(R9*1)
+	ADDQ         R8, R9
+	SUBQ         $0x00000002, R10
+	CMPQ         R10, $0x00000002
+	JAE          row9
+
+rows10:
+	CMPQ R10, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS      (CX)(R9*1), Z4
+	VMOVUPS      (DX)(R9*1), Z5
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (AX)(R9*1)
+	ADDQ         R8, R9
+	SUBQ         $0x00000001, R10
+	CMPQ         R10, $0x00000001
+	JAE          row11
+
+rows12:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, DX
+	ADDQ $0x00000040, BX
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000010, DI
+	JMP  panel7
+
+narrow8:
+	TESTQ     DI, DI
+	JZ        end13
+	MOVL      $0xffffffff, R9
+	BZHIL     DI, R9, R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (BX), K1, Z0
+	MOVQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z1
+	ADDQ      R8, BX
+	VMOVUPS.Z (BX), K1, Z2
+	ADDQ      R8, BX
+	VMOVUPS.Z (BX), K1, Z3
+	ADDQ      R8, BX
+	MOVQ      rows+168(FP), SI
+	XORQ      BX, BX
+	XORQ      DI, DI
+	CMPQ      SI, $0x00000002
+	JB        rows15
+
+row14:
+	VMOVUPS.Z    (CX)(BX*1), K1, Z4
+	VMOVUPS.Z    (DX)(BX*1), K1, Z5
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, K1, (AX)(BX*1)
+	ADDQ         R8, BX
+	VMOVUPS.Z    (CX)(BX*1), K1, Z4
+	VMOVUPS.Z    (DX)(BX*1), K1, Z5
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, K1, (AX)(BX*1)
+	ADDQ         R8, BX
+	SUBQ         $0x00000002, SI
+	CMPQ         SI, $0x00000002
+	JAE          row14
+
+rows15:
+	CMPQ SI, $0x00000001
+	JB   rows17
+
+row16:
+	VMOVUPS.Z    (CX)(BX*1), K1, Z4
+	VMOVUPS.Z    (DX)(BX*1), K1, Z5
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, K1, (AX)(BX*1)
+	ADDQ         R8, BX
+	SUBQ         $0x00000001, SI
+	CMPQ         SI, $0x00000001
+	JAE          row16
+
+rows17:
+end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnInputMaskedAVX512(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·bnInputMaskedAVX512(SB), NOSPLIT, $8-184
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dx_base+0(FP), AX
+	MOVQ     dy_base+48(FP), CX
+	MOVQ     x_base+72(FP), DX
+	MOVQ     y_base+96(FP), BX
+	MOVQ     mean_base+120(FP), SI
+	MOVQ     coef_base+144(FP), DI
+	MOVQ     cols+176(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ    R8, $0x00000020
+	JB      narrow2
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	MOVQ    DI, R10
+	VMOVUPS (R10), Z2
+	VMOVUPS 64(R10), Z3
+	ADDQ    R9, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z5
+	ADDQ    R9, R10
+	VMOVUPS (R10), Z6
+	VMOVUPS 64(R10), Z7
+	ADDQ    R9, R10
+	MOVQ    rows+168(FP), R11
+	XORQ    R10, R10
+	XORQ    R12, R12
+	CMPQ    R11, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS      (CX)(R10*1), Z8
+	VMOVUPS      (DX)(R10*1), Z9
+	VMOVUPS      (BX)(R10*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z4, Z8, Z8
+	VSUBPS       Z0, Z9, Z9
+	VFNMADD231PS Z6, Z9, Z8
+	VMULPS       Z2, Z8, Z8
+	VMOVUPS      Z8, (AX)(R10*1)
+	VMOVUPS      64(CX)(R10*1), Z8
+	VMOVUPS      64(DX)(R10*1), Z9
+	VMOVUPS      64(BX)(R10*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z5, Z8, Z8
+	VSUBPS       Z1, Z9, Z9
+	VFNMADD231PS Z7, Z9, Z8
+	VMULPS       Z3, Z8, Z8
+	VMOVUPS      Z8, 64(AX)(R10*1)
+	ADDQ         R9, R10
+	VMOVUPS      (CX)(R10*1), Z8
+	VMOVUPS      (DX)(R10*1), Z9
+	VMOVUPS      (BX)(R10*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z4, Z8, Z8
+	VSUBPS       Z0, Z9, Z9
+	VFNMADD231PS Z6, Z9, Z8
+	VMULPS       Z2, Z8, Z8
+	VMOVUPS      Z8, (AX)(R10*1)
+	VMOVUPS      64(CX)(R10*1), Z8
+	VMOVUPS      64(DX)(R10*1), Z9
+	VMOVUPS      64(BX)(R10*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z5, Z8, Z8
+	VSUBPS       Z1, Z9, Z9
+	VFNMADD231PS Z7, Z9, Z8
+	VMULPS       Z3, Z8, Z8
+	VMOVUPS      Z8, 64(AX)(R10*1)
+	ADDQ         R9, R10
+	SUBQ         $0x00000002, R11
+	CMPQ         R11, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R11, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS      (CX)(R10*1), Z8
+	VMOVUPS      (DX)(R10*1), Z9
+	VMOVUPS      (BX)(R10*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z4, Z8, Z8
+	VSUBPS       Z0, Z9, Z9
+	VFNMADD231PS Z6, Z9, Z8
+	VMULPS       Z2, Z8, Z8
+	VMOVUPS      Z8, (AX)(R10*1)
+	VMOVUPS      64(CX)(R10*1), Z8
+	VMOVUPS      64(DX)(R10*1), Z9
+	VMOVUPS      64(BX)(R10*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z5, Z8, Z8
+	VSUBPS       Z1, Z9, Z9
+	VFNMADD231PS Z7, Z9, Z8
+	VMULPS       Z3, Z8, Z8
+	VMOVUPS      Z8, 64(AX)(R10*1)
+	ADDQ         R9, R10
+	SUBQ         $0x00000001, R11
+	CMPQ         R11, $0x00000001
+	JAE          row5
+
+rows6:
+	ADDQ $0x00000080, AX
+	ADDQ $0x00000080, CX
+	ADDQ $0x00000080, DX
+	ADDQ $0x00000080, BX
+	ADDQ $0x00000080, SI
+	ADDQ $0x00000080, DI
+	SUBQ $0x00000020, R8
+	JMP  panel1
+
+narrow2:
+panel7:
+	CMPQ    R8, $0x00000010
+	JB      narrow8
+	VMOVUPS (SI), Z0
+	MOVQ    DI, R10
+	VMOVUPS (R10), Z1
+	ADDQ    R9, R10
+	VMOVUPS (R10), Z2
+	ADDQ    R9, R10
+	VMOVUPS (R10), Z3
+	ADDQ    R9, R10
+	MOVQ    rows+168(FP), R11
+	XORQ    R10, R10
+	XORQ    R12, R12
+	CMPQ    R11, $0x00000002
+	JB      rows10
+
+row9:
+	VMOVUPS      (CX)(R10*1), Z4
+	VMOVUPS      (DX)(R10*1), Z5
+	VMOVUPS      (BX)(R10*1), Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (AX)(R10*1)
+	ADDQ         R9, R10
+	VMOVUPS      (CX)(R10*1), Z4
+	VMOVUPS      (DX)(R10*1), Z5
+	VMOVUPS      (BX)(R10*1), Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (AX)(R10*1)
+	ADDQ         R9, R10
+	SUBQ         $0x00000002, R11
+	CMPQ         R11, $0x00000002
+	JAE          row9
+
+rows10:
+	CMPQ R11, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS      (CX)(R10*1), Z4
+	VMOVUPS      (DX)(R10*1), Z5
+	VMOVUPS      (BX)(R10*1), Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, (AX)(R10*1)
+	ADDQ         R9, R10
+	SUBQ         $0x00000001, R11
+	CMPQ         R11, $0x00000001
+	JAE          row11
+
+rows12:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, DX
+	ADDQ $0x00000040, BX
+	ADDQ $0x00000040, SI
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, R8
+	JMP  panel7
+
+narrow8:
+	TESTQ     R8, R8
+	JZ        end13
+	MOVL      $0xffffffff, R10
+	BZHIL     R8, R10, R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (SI), K1, Z0
+	MOVQ      DI, SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      R9, SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      R9, SI
+	VMOVUPS.Z (SI), K1, Z3
+	ADDQ      R9, SI
+	MOVQ      rows+168(FP), DI
+	XORQ      SI, SI
+	XORQ      R8, R8
+	CMPQ      DI, $0x00000002
+	JB        rows15
+
+row14:
+	VMOVUPS.Z    (CX)(SI*1), K1, Z4
+	VMOVUPS.Z    (DX)(SI*1), K1, Z5
+	VMOVUPS.Z    (BX)(SI*1), K1, Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K2
+	VMOVAPS.Z    Z4, K2, Z4
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, K1, (AX)(SI*1)
+	ADDQ         R9, SI
+	VMOVUPS.Z    (CX)(SI*1), K1, Z4
+	VMOVUPS.Z    (DX)(SI*1), K1, Z5
+	VMOVUPS.Z    (BX)(SI*1), K1, Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K2
+	VMOVAPS.Z    Z4, K2, Z4
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, K1, (AX)(SI*1)
+	ADDQ         R9, SI
+	SUBQ         $0x00000002, DI
+	CMPQ         DI, $0x00000002
+	JAE          row14
+
+rows15:
+	CMPQ DI, $0x00000001
+	JB   rows17
+
+row16:
+	VMOVUPS.Z    (CX)(SI*1), K1, Z4
+	VMOVUPS.Z    (DX)(SI*1), K1, Z5
+	VMOVUPS.Z    (BX)(SI*1), K1, Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K2
+	VMOVAPS.Z    Z4, K2, Z4
+	VSUBPS       Z2, Z4, Z4
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z4
+	VMULPS       Z1, Z4, Z4
+	VMOVUPS      Z4, K1, (AX)(SI*1)
+	ADDQ         R9, SI
+	SUBQ         $0x00000001, DI
+	CMPQ         DI, $0x00000001
+	JAE          row16
+
+rows17:
+end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func bnInputResidualAVX512(dx []float32, dres []float32, dy []float32, x []float32, y []float32, mean []float32, coef []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·bnInputResidualAVX512(SB), NOSPLIT, $8-184
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dx_base+0(FP), AX
+	MOVQ     dres_base+24(FP), CX
+	MOVQ     dy_base+48(FP), DX
+	MOVQ     x_base+72(FP), BX
+	MOVQ     y_base+96(FP), SI
+	MOVQ     mean_base+120(FP), DI
+	MOVQ     coef_base+144(FP), R8
+	MOVQ     cols+176(FP), R9
+	MOVQ     R9, R10
+	SHLQ     $0x02, R10
+
+panel1:
+	CMPQ    R9, $0x00000020
+	JB      narrow2
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	MOVQ    R8, R11
+	VMOVUPS (R11), Z2
+	VMOVUPS 64(R11), Z3
+	ADDQ    R10, R11
+	VMOVUPS (R11), Z4
+	VMOVUPS 64(R11), Z5
+	ADDQ    R10, R11
+	VMOVUPS (R11), Z6
+	VMOVUPS 64(R11), Z7
+	ADDQ    R10, R11
+	MOVQ    rows+168(FP), R12
+	XORQ    R11, R11
+	XORQ    R13, R13
+	CMPQ    R12, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS      (DX)(R11*1), Z8
+	VMOVUPS      (BX)(R11*1), Z9
+	VMOVUPS      (SI)(R11*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z4, Z8, Z10
+	VSUBPS       Z0, Z9, Z9
+	VFNMADD231PS Z6, Z9, Z10
+	VMULPS       Z2, Z10, Z9
+	VMOVUPS      Z9, (AX)(R11*1)
+	VMOVUPS      Z8, (CX)(R11*1)
+	VMOVUPS      64(DX)(R11*1), Z8
+	VMOVUPS      64(BX)(R11*1), Z9
+	VMOVUPS      64(SI)(R11*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z5, Z8, Z10
+	VSUBPS       Z1, Z9, Z9
+	VFNMADD231PS Z7, Z9, Z10
+	VMULPS       Z3, Z10, Z9
+	VMOVUPS      Z9, 64(AX)(R11*1)
+	VMOVUPS      Z8, 64(CX)(R11*1)
+	ADDQ         R10, R11
+	VMOVUPS      (DX)(R11*1), Z8
+	VMOVUPS      (BX)(R11*1), Z9
+	VMOVUPS      (SI)(R11*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z4, Z8, Z10
+	VSUBPS       Z0, Z9, Z9
+	VFNMADD231PS Z6, Z9, Z10
+	VMULPS       Z2, Z10, Z9
+	VMOVUPS      Z9, (AX)(R11*1)
+	VMOVUPS      Z8, (CX)(R11*1)
+	VMOVUPS      64(DX)(R11*1), Z8
+	VMOVUPS      64(BX)(R11*1), Z9
+	VMOVUPS      64(SI)(R11*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z5, Z8, Z10
+	VSUBPS       Z1, Z9, Z9
+	VFNMADD231PS Z7, Z9, Z10
+	VMULPS       Z3, Z10, Z9
+	VMOVUPS      Z9, 64(AX)(R11*1)
+	VMOVUPS      Z8, 64(CX)(R11*1)
+	ADDQ         R10, R11
+	SUBQ         $0x00000002, R12
+	CMPQ         R12, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R12, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS      (DX)(R11*1), Z8
+	VMOVUPS      (BX)(R11*1), Z9
+	VMOVUPS      (SI)(R11*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z4, Z8, Z10
+	VSUBPS       Z0, Z9, Z9
+	VFNMADD231PS Z6, Z9, Z10
+	VMULPS       Z2, Z10, Z9
+	VMOVUPS      Z9, (AX)(R11*1)
+	VMOVUPS      Z8, (CX)(R11*1)
+	VMOVUPS      64(DX)(R11*1), Z8
+	VMOVUPS      64(BX)(R11*1), Z9
+	VMOVUPS      64(SI)(R11*1), Z10
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z10, K1
+	VMOVAPS.Z    Z8, K1, Z8
+	VSUBPS       Z5, Z8, Z10
+	VSUBPS       Z1, Z9, Z9
+	VFNMADD231PS Z7, Z9, Z10
+	VMULPS       Z3, Z10, Z9
+	VMOVUPS      Z9, 64(AX)(R11*1)
+	VMOVUPS      Z8, 64(CX)(R11*1)
+	ADDQ         R10, R11
+	SUBQ         $0x00000001, R12
+	CMPQ         R12, $0x00000001
+	JAE          row5
+
+rows6:
+	ADDQ $0x00000080, AX
+	ADDQ $0x00000080, CX
+	ADDQ $0x00000080, DX
+	ADDQ $0x00000080, BX
+	ADDQ $0x00000080, SI
+	ADDQ $0x00000080, DI
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000020, R9
+	JMP  panel1
+
+narrow2:
+panel7:
+	CMPQ    R9, $0x00000010
+	JB      narrow8
+	VMOVUPS (DI), Z0
+	MOVQ    R8, R11
+	VMOVUPS (R11), Z1
+	ADDQ    R10, R11
+	VMOVUPS (R11), Z2
+	ADDQ    R10, R11
+	VMOVUPS (R11), Z3
+	ADDQ    R10, R11
+	MOVQ    rows+168(FP), R12
+	XORQ    R11, R11
+	XORQ    R13, R13
+	CMPQ    R12, $0x00000002
+	JB      rows10
+
+row9:
+	VMOVUPS      (DX)(R11*1), Z4
+	VMOVUPS      (BX)(R11*1), Z5
+	VMOVUPS      (SI)(R11*1), Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VSUBPS       Z2, Z4, Z6
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z6
+	VMULPS       Z1, Z6, Z5
+	VMOVUPS      Z5, (AX)(R11*1)
+	VMOVUPS      Z4, (CX)(R11*1)
+	ADDQ         R10, R11
+	VMOVUPS      (DX)(R11*1), Z4
+	VMOVUPS      (BX)(R11*1), Z5
+	VMOVUPS      (SI)(R11*1), Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VSUBPS       Z2, Z4, Z6
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z6
+	VMULPS       Z1, Z6, Z5
+	VMOVUPS      Z5, (AX)(R11*1)
+	VMOVUPS      Z4, (CX)(R11*1)
+	ADDQ         R10, R11
+	SUBQ         $0x00000002, R12
+	CMPQ         R12, $0x00000002
+	JAE          row9
+
+rows10:
+	CMPQ R12, $0x00000001
+	JB   rows12
+
+row11:
+	VMOVUPS      (DX)(R11*1), Z4
+	VMOVUPS      (BX)(R11*1), Z5
+	VMOVUPS      (SI)(R11*1), Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VSUBPS       Z2, Z4, Z6
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z6
+	VMULPS       Z1, Z6, Z5
+	VMOVUPS      Z5, (AX)(R11*1)
+	VMOVUPS      Z4, (CX)(R11*1)
+	ADDQ         R10, R11
+	SUBQ         $0x00000001, R12
+	CMPQ         R12, $0x00000001
+	JAE          row11
+
+rows12:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, DX
+	ADDQ $0x00000040, BX
+	ADDQ $0x00000040, SI
+	ADDQ $0x00000040, DI
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, R9
+	JMP  panel7
+
+narrow8:
+	TESTQ     R9, R9
+	JZ        end13
+	MOVL      $0xffffffff, R11
+	BZHIL     R9, R11, R11
+	KMOVW     R11, K1
+	VMOVUPS.Z (DI), K1, Z0
+	MOVQ      R8, DI
+	VMOVUPS.Z (DI), K1, Z1
+	ADDQ      R10, DI
+	VMOVUPS.Z (DI), K1, Z2
+	ADDQ      R10, DI
+	VMOVUPS.Z (DI), K1, Z3
+	ADDQ      R10, DI
+	MOVQ      rows+168(FP), R8
+	XORQ      DI, DI
+	XORQ      R9, R9
+	CMPQ      R8, $0x00000002
+	JB        rows15
+
+row14:
+	VMOVUPS.Z    (DX)(DI*1), K1, Z4
+	VMOVUPS.Z    (BX)(DI*1), K1, Z5
+	VMOVUPS.Z    (SI)(DI*1), K1, Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K2
+	VMOVAPS.Z    Z4, K2, Z4
+	VSUBPS       Z2, Z4, Z6
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z6
+	VMULPS       Z1, Z6, Z5
+	VMOVUPS      Z5, K1, (AX)(DI*1)
+	VMOVUPS      Z4, K1, (CX)(DI*1)
+	ADDQ         R10, DI
+	VMOVUPS.Z    (DX)(DI*1), K1, Z4
+	VMOVUPS.Z    (BX)(DI*1), K1, Z5
+	VMOVUPS.Z    (SI)(DI*1), K1, Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K2
+	VMOVAPS.Z    Z4, K2, Z4
+	VSUBPS       Z2, Z4, Z6
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z6
+	VMULPS       Z1, Z6, Z5
+	VMOVUPS      Z5, K1, (AX)(DI*1)
+	VMOVUPS      Z4, K1, (CX)(DI*1)
+	ADDQ         R10, DI
+	SUBQ         $0x00000002, R8
+	CMPQ         R8, $0x00000002
+	JAE          row14
+
+rows15:
+	CMPQ R8, $0x00000001
+	JB   rows17
+
+row16:
+	VMOVUPS.Z    (DX)(DI*1), K1, Z4
+	VMOVUPS.Z    (BX)(DI*1), K1, Z5
+	VMOVUPS.Z    (SI)(DI*1), K1, Z6
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z6, K2
+	VMOVAPS.Z    Z4, K2, Z4
+	VSUBPS       Z2, Z4, Z6
+	VSUBPS       Z0, Z5, Z5
+	VFNMADD231PS Z3, Z5, Z6
+	VMULPS       Z1, Z6, Z5
+	VMOVUPS      Z5, K1, (AX)(DI*1)
+	VMOVUPS      Z4, K1, (CX)(DI*1)
+	ADDQ         R10, DI
+	SUBQ         $0x00000001, R8
+	CMPQ         R8, $0x00000001
+	JAE          row16
+
+rows17:
+end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func lnGradAVX512(sum []float32, sumX []float32, dy []float32, x []float32, mean []float32, invStd []float32, rows int, cols int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·lnGradAVX512(SB), NOSPLIT, $8-160
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     sum_base+0(FP), AX
+	MOVQ     sumX_base+24(FP), CX
+	MOVQ     dy_base+48(FP), DX
+	MOVQ     x_base+72(FP), BX
+	MOVQ     mean_base+96(FP), SI
+	MOVQ     invStd_base+120(FP), DI
+	MOVQ     cols+152(FP), R8
+	MOVQ     R8, R9
+	SHLQ     $0x02, R9
+
+panel1:
+	CMPQ   R8, $0x00000020
+	JB     narrow2
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   rows+144(FP), R11
+	XORQ   R10, R10
+	XORQ   R12, R12
+	CMPQ   R11, $0x00000002
+	JB     rows4
+
+row3:
+	VBROADCASTSS (SI)(R12*4), Z8
+	VBROADCASTSS (DI)(R12*4), Z9
+	VMOVUPS      (DX)(R10*1), Z10
+	VMOVUPS      (BX)(R10*1), Z11
+	VADDPS       Z10, Z0, Z0
+	VSUBPS       Z8, Z11, Z11
+	VMULPS       Z9, Z11, Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VMOVUPS      64(DX)(R10*1), Z10
+	VMOVUPS      64(BX)(R10*1), Z11
+	VADDPS       Z10, Z2, Z2
+	VSUBPS       Z8, Z11, Z8
+	VMULPS       Z9, Z8, Z8
+	VFMADD231PS  Z8, Z10, Z3
+	ADDQ         R9, R10
+	VBROADCASTSS 4(SI)(R12*4), Z8
+	VBROADCASTSS 4(DI)(R12*4), Z9
+	VMOVUPS      (DX)(R10*1), Z10
+	VMOVUPS      (BX)(R10*1), Z11
+	VADDPS       Z10, Z4, Z4
+	VSUBPS       Z8, Z11, Z11
+	VMULPS       Z9, Z11, Z11
+	VFMADD231PS  Z11, Z10, Z5
+	VMOVUPS      64(DX)(R10*1), Z10
+	VMOVUPS      64(BX)(R10*1), Z11
+	VADDPS       Z10, Z6, Z6
+	VSUBPS       Z8, Z11, Z8
+	VMULPS       Z9, Z8, Z8
+	VFMADD231PS  Z8, Z10, Z7
+	ADDQ         R9, R10
+	ADDQ         $0x00000002, R12
+	SUBQ         $0x00000002, R11
+	CMPQ         R11, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R11, $0x00000001
+	JB   rows6
+
+row5:
+	VBROADCASTSS (SI)(R12*4), Z8
+	VBROADCASTSS (DI)(R12*4), Z9
+	VMOVUPS      (DX)(R10*1), Z10
+	VMOVUPS      (BX)(R10*1), Z11
+	VADDPS       Z10, Z0, Z0
+	VSUBPS       Z8, Z11, Z11
+	VMULPS       Z9, Z11, Z11
+	VFMADD231PS  Z11, Z10, Z1
+	VMOVUPS      64(DX)(R10*1), Z10
+	VMOVUPS      64(BX)(R10*1), Z11
+	VADDPS       Z10, Z2, Z2
+	VSUBPS       Z8, Z11, Z8
+	VMULPS       Z9, Z8, Z8
+	VFMADD231PS  Z8, Z10, Z3
+	ADDQ         R9, R10
+	ADDQ         $0x00000001, R12
+	SUBQ         $0x00000001, R11
+	CMPQ         R11, $0x00000001
+	JAE          row5
+
+rows6:
+	VADDPS  Z4, Z0, Z8
+	VMOVUPS (AX), Z9
+	VADDPS  Z9, Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  Z6, Z2, Z8
+	VMOVUPS 64(AX), Z9
+	VADDPS  Z9, Z8, Z8
+	VMOVUPS Z8, 64(AX)
+	VADDPS  Z5, Z1, Z8
+	VMOVUPS (CX), Z9
+	VADDPS  Z9, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VADDPS  Z7, Z3, Z8
+	VMOVUPS 64(CX), Z9
+	VADDPS  Z9, Z8, Z8
+	VMOVUPS Z8, 64(CX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000020, R8
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ   R8, $0x00000010
+	JB     narrow8
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   rows+144(FP), R11
+	XORQ   R10, R10
+	XORQ   R12, R12
+	CMPQ   R11, $0x00000002
+	JB     rows10
+
+row9:
+	VBROADCASTSS (SI)(R12*4), Z0
+	VBROADCASTSS (DI)(R12*4), Z1
+	VMOVUPS      (DX)(R10*1), Z2
+	VMOVUPS      (BX)(R10*1), Z3
+	VADDPS       Z2, Z12, Z12
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z1, Z0, Z0
+	VFMADD231PS  Z0, Z2, Z13
+	ADDQ         R9, R10
+	VBROADCASTSS 4(SI)(R12*4), Z0
+	VBROADCASTSS 4(DI)(R12*4), Z1
+	VMOVUPS      (DX)(R10*1), Z2
+	VMOVUPS      (BX)(R10*1), Z3
+	VADDPS       Z2, Z14, Z14
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z1, Z0, Z0
+	VFMADD231PS  Z0, Z2, Z15
+	ADDQ         R9, R10
+	ADDQ         $0x00000002, R12
+	SUBQ         $0x00000002, R11
+	CMPQ         R11, $0x00000002
+	JAE          row9
+
+rows10:
+	CMPQ R11, $0x00000001
+	JB   rows12
+
+row11:
+	VBROADCASTSS (SI)(R12*4), Z0
+	VBROADCASTSS (DI)(R12*4), Z1
+	VMOVUPS      (DX)(R10*1), Z2
+	VMOVUPS      (BX)(R10*1), Z3
+	VADDPS       Z2, Z12, Z12
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z1, Z0, Z0
+	VFMADD231PS  Z0, Z2, Z13
+	ADDQ         R9, R10
+	ADDQ         $0x00000001, R12
+	SUBQ         $0x00000001, R11
+	CMPQ         R11, $0x00000001
+	JAE          row11
+
+rows12:
+	VADDPS  Z14, Z12, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z15, Z13, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, R8
+	JMP     panel7
+
+narrow8:
+	TESTQ  R8, R8
+	JZ     end13
+	MOVL   $0xffffffff, R10
+	BZHIL  R8, R10, R10
+	KMOVW  R10, K1
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	MOVQ   rows+144(FP), R10
+	XORQ   R8, R8
+	XORQ   R11, R11
+	CMPQ   R10, $0x00000002
+	JB     rows15
+
+row14:
+	VBROADCASTSS (SI)(R11*4), Z0
+	VBROADCASTSS (DI)(R11*4), Z1
+	VMOVUPS.Z    (DX)(R8*1), K1, Z2
+	VMOVUPS.Z    (BX)(R8*1), K1, Z3
+	VADDPS       Z2, Z16, Z16
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z1, Z0, Z0
+	VFMADD231PS  Z0, Z2, Z17
+	ADDQ         R9, R8
+	VBROADCASTSS 4(SI)(R11*4), Z0
+	VBROADCASTSS 4(DI)(R11*4), Z1
+	VMOVUPS.Z    (DX)(R8*1), K1, Z2
+	VMOVUPS.Z    (BX)(R8*1), K1, Z3
+	VADDPS       Z2, Z18, Z18
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z1, Z0, Z0
+	VFMADD231PS  Z0, Z2, Z19
+	ADDQ         R9, R8
+	ADDQ         $0x00000002, R11
+	SUBQ         $0x00000002, R10
+	CMPQ         R10, $0x00000002
+	JAE          row14
+
+rows15:
+	CMPQ R10, $0x00000001
+	JB   rows17
+
+row16:
+	VBROADCASTSS (SI)(R11*4), Z0
+	VBROADCASTSS (DI)(R11*4), Z1
+	VMOVUPS.Z    (DX)(R8*1), K1, Z2
+	VMOVUPS.Z    (BX)(R8*1), K1, Z3
+	VADDPS       Z2, Z16, Z16
+	VSUBPS       Z0, Z3, Z0
+	VMULPS       Z1, Z0, Z0
+	VFMADD231PS  Z0, Z2, Z17
+	ADDQ         R9, R8
+	ADDQ         $0x00000001, R11
+	SUBQ         $0x00000001, R10
+	CMPQ         R10, $0x00000001
+	JAE          row16
+
+rows17:
+	VADDPS    Z18, Z16, Z0
+	VMOVUPS.Z (AX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	VADDPS    Z19, Z17, Z0
+	VMOVUPS.Z (CX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)
+
+end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET

@@ -10,14 +10,16 @@ type affineKernel = func(dst, x, res, mean, scale, shift []float32, rows, cols i
 // mean, scale, shift may be nil: no residual, 0, 1, 0. It serves bias (shift alone), batch norm
 // in training (mean, γ/σ, β) and in inference (nil, scale, shift).
 func AffineRows(dst, x, res, mean, scale, shift []float32, rows, cols int, relu bool) {
-	t := &affineRowsTab
-	if relu {
-		t = &affineReLURowsTab
-	}
 	n := rows * cols
 	dst, x = dst[:n], x[:n]
-	if res != nil {
-		res = res[:n]
+	t := &affineRowsTab
+	switch {
+	case res == nil && relu:
+		t = &affineReLURowsTab
+	case res != nil && relu:
+		t, res = &affineAddReLURowsTab, res[:n]
+	case res != nil:
+		t, res = &affineAddRowsTab, res[:n]
 	}
 	checkCols(cols, mean, scale, shift)
 	f := t.pick()
@@ -45,11 +47,19 @@ func tail(v []float32, from int) []float32 {
 	return v[from:]
 }
 
-func affineRowsGeneric(dst, x, res, mean, scale, shift []float32, rows, cols int) {
+func affineRowsGeneric(dst, x, _, mean, scale, shift []float32, rows, cols int) {
+	affineRows(dst, x, nil, mean, scale, shift, rows, cols, false)
+}
+
+func affineReLURowsGeneric(dst, x, _, mean, scale, shift []float32, rows, cols int) {
+	affineRows(dst, x, nil, mean, scale, shift, rows, cols, true)
+}
+
+func affineAddRowsGeneric(dst, x, res, mean, scale, shift []float32, rows, cols int) {
 	affineRows(dst, x, res, mean, scale, shift, rows, cols, false)
 }
 
-func affineReLURowsGeneric(dst, x, res, mean, scale, shift []float32, rows, cols int) {
+func affineAddReLURowsGeneric(dst, x, res, mean, scale, shift []float32, rows, cols int) {
 	affineRows(dst, x, res, mean, scale, shift, rows, cols, true)
 }
 

@@ -52,6 +52,14 @@ func (a *asm) fma(x vec, y, c src) vec {
 	return d
 }
 
+// mulAdd is x·y + c in x's registers.
+func (a *asm) mulAdd(x, y, c vec) vec {
+	for h := range a.halves() {
+		a.VFMADD213PS(c[h], y[h], x[h])
+	}
+	return x
+}
+
 // fnma is c - x·y.
 func (a *asm) fnma(x vec, y, c src) vec {
 	return a.apply(a.VFNMADD231PS, a.VFNMADD231PS_BCST, x, y, a.copyOf(c))

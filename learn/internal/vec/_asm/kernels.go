@@ -5,4 +5,5 @@ func emitAll(a *asm, names *registry) {
 	emitElementwise(a, names)
 	emitOptimisers(a, names)
 	emitReductions(a, names)
+	emitPanels(a, names)
 }

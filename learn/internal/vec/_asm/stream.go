@@ -57,7 +57,7 @@ func (k *stream) emit(a *asm) {
 	}
 	a.overRange(at, n, max(k.unroll, 1), func(disp int, m *mask) {
 		if k.halved {
-			a.byHalves(disp, m, step)
+			a.byHalves(m, func(h int, m *mask) { step(disp+32*h, m) })
 		} else {
 			step(disp, m)
 		}
@@ -93,10 +93,10 @@ func (a *asm) overRange(at, n reg.GPVirtual, unroll int, step func(disp int, m *
 	a.Label(end)
 }
 
-// byHalves emits step once for each register of a vec.
-func (a *asm) byHalves(disp int, m *mask, step func(disp int, m *mask)) {
+// byHalves emits step once for each register of a vec, with vecs of one register meanwhile.
+func (a *asm) byHalves(m *mask, step func(h int, m *mask)) {
 	if a.wide {
-		step(disp, m)
+		step(0, m)
 		return
 	}
 	a.single = true
@@ -105,7 +105,16 @@ func (a *asm) byHalves(disp int, m *mask, step func(disp int, m *mask)) {
 		if m != nil {
 			part = &mask{v: vec{m.v[h]}}
 		}
-		step(disp+32*h, part)
+		step(h, part)
 	}
 	a.single = false
+}
+
+// half takes register h of each vec.
+func half(vs []vec, h int) []vec {
+	out := make([]vec, len(vs))
+	for i, v := range vs {
+		out[i] = vec{v[h]}
+	}
+	return out
 }
