@@ -10,6 +10,7 @@ import (
 
 // verbs lists the commands of the binary, one per file.
 var verbs = []func(*console) *cobra.Command{
+	dataCommand,
 	whyCommand,
 	doctorCommand,
 	versionCommand,

@@ -94,18 +94,22 @@ func (f *fetcher) file(ctx context.Context, p *published, want publishedFile, fi
 	if err := unix.Flock(int(part.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("another process is fetching %s", final)
 	}
-	var failures []error
+	var failures error
 	for _, base := range p.bases {
 		err := f.download(ctx, base+want.name, want, part)
 		if err == nil {
 			return install(part, final)
 		}
-		failures = append(failures, err)
 		if ctx.Err() != nil {
-			break
+			return err
+		}
+		if failures == nil {
+			failures = err
+		} else {
+			failures = fmt.Errorf("%w; %w", failures, err)
 		}
 	}
-	return errors.Join(failures...)
+	return failures
 }
 
 // install gives a complete file its name, and makes both durable.

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"millrace.dev/learn/data"
+)
+
+func TestDataList(t *testing.T) {
+	list := decode[[]data.Known](t, millrace(t, "", "data", "list", "--json"))
+	if len(list) != 3 || list[0].Name != data.DefaultName || list[0].Origin == "" {
+		t.Errorf("%+v", list)
+	}
+	got := millrace(t, "", "data", "list")
+	for _, want := range append(data.Names(), "embedded in the program") {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("%q tells nothing of %s", got.stdout, want)
+		}
+	}
+}
+
+func TestDataInfo(t *testing.T) {
+	info := decode[dataInfo](t, millrace(t, "", "data", "info", data.DefaultName, "--json"))
+	if info.Train != 10_000 || info.Test != 2_000 || len(info.Classes) != 10 || info.Norm.Mean[0] < 0.28 || info.Norm.Mean[0] > 0.29 {
+		t.Errorf("%+v", info)
+	}
+	train, test := 0, 0
+	for _, c := range info.Classes {
+		train, test = train+c.Train, test+c.Test
+	}
+	if train != info.Train || test != info.Test {
+		t.Errorf("the classes hold %d and %d samples", train, test)
+	}
+	got := millrace(t, "", "data", "info", data.DefaultName)
+	for _, want := range []string{"10,000 to train, 2,000 to test", "28×28×1, uint8", "Ankle boot"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("%q does not tell %q", got.stdout, want)
+		}
+	}
+}
+
+func TestDataInfoOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	table := "kind,width\n" + strings.Repeat("rose,1\niris,2\n", 20)
+	if err := os.WriteFile(filepath.Join(dir, "flowers.csv"), []byte(table), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	info := decode[dataInfo](t, millrace(t, dir, "data", "info", "flowers.csv", "--label-column", "kind", "--json"))
+	if info.Train+info.Test != 40 || info.Classes[0].Name != "iris" || info.Storage != "float32" {
+		t.Errorf("%+v", info)
+	}
+}
+
+func TestDataRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("a,label\n1,x\noops,y\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"data info":                           {exitUsage, "millrace data info: NAME is missing"},
+		"data info mnits":                     {exitBadInput, "did you mean mnist?"},
+		"data info bad.csv":                   {exitBadInput, `bad.csv:3:1: column a: "oops" is not a finite number`},
+		"data info bad.csv --image-size 28":   {exitUsage, "such as 28x28"},
+		"data info bad.csv --image-size 0x5":  {exitUsage, "such as 28x28"},
+		"data info bad.csv --test-fraction 1": {exitUsage, "is not between 0 and 1"},
+		"data info none/at/all":               {exitBadInput, "none/at/all: no such file"},
+		"data fetch":                          {exitUsage, "millrace data fetch: NAME is missing"},
+		"data fetch " + data.DefaultName:      {exitBadInput, "nothing to fetch"},
+		"data fetch fashion":                  {exitBadInput, "did you mean"},
+		"data lst":                            {exitUsage, `did you mean "list"?`},
+	} {
+		got := millrace(t, dir, strings.Fields(line)...)
+		if got.code != want.code || !strings.Contains(got.stderr, want.text) || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v, want code %d and %q", line, got, want.code, want.text)
+		}
+	}
+}
