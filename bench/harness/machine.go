@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // AllowedCPUs lists the CPUs that this process may run on.
@@ -82,4 +83,33 @@ func field(file, key string) string {
 		}
 	}
 	return ""
+}
+
+// Busy is the share of the allowed CPUs' time that is used while this process waits for d: what
+// others do on the machine.
+func Busy(d time.Duration) float64 {
+	idle, all := cpuTicks()
+	time.Sleep(d)
+	idleLater, allLater := cpuTicks()
+	if allLater <= all {
+		return 0
+	}
+	return 1 - (idleLater-idle)/(allLater-all)
+}
+
+// cpuTicks are the idle and all clock ticks of the machine since it started.
+func cpuTicks() (idle, all float64) {
+	text, _ := os.ReadFile("/proc/stat")
+	first, _, _ := strings.Cut(string(text), "\n")
+	for i, f := range strings.Fields(first) {
+		t, err := strconv.ParseFloat(f, 64)
+		if err != nil || i > 8 { // guest time is part of user time
+			continue
+		}
+		all += t
+		if i == 4 || i == 5 { // idle, waiting for input or output
+			idle += t
+		}
+	}
+	return idle, all
 }

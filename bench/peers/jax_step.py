@@ -131,7 +131,7 @@ def build(row, variant):
     network, shape = MODELS[name]
     params, forward = network(pool_reshape if variant == "jit-reshape" else pool_window)
     rng = np.random.default_rng(2)
-    xs = [jnp.asarray(rng.standard_normal((int(batch), *shape), np.float32)) for _ in range(BATCHES)]
+    xs = [jnp.asarray(0.1 * rng.standard_normal((int(batch), *shape), np.float32)) for _ in range(BATCHES)]
     ys = [jnp.asarray(rng.integers(10, size=int(batch), dtype=np.int32)) for _ in range(BATCHES)]
 
     def loss_of(weights, stats, x, y):

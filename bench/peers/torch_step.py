@@ -64,7 +64,7 @@ def build(row, variant):
     network, shape = MODELS[name]
     torch.manual_seed(1)
     model = network().train()
-    xs = [torch.randn(int(batch), *shape) for _ in range(BATCHES)]
+    xs = [0.1 * torch.randn(int(batch), *shape) for _ in range(BATCHES)]
     ys = [torch.randint(10, (int(batch),)) for _ in range(BATCHES)]
     if len(shape) == 3 and variant != "eager":
         model = model.to(memory_format=torch.channels_last)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"millrace.dev/bench/harness"
 )
@@ -28,6 +29,9 @@ type setting struct {
 	cpus  []int
 	dir   string // absolute path of the folder bench
 }
+
+// pause is how long the machine is watched for what others do on it.
+const pause = 300 * time.Millisecond
 
 // workDir holds built peers, their logs and their caches.
 const workDir = "work"
@@ -97,8 +101,14 @@ func run(ctx context.Context, name string, suite func(context.Context, *setting,
 		return 0, err
 	}
 	report := &harness.Report{Bench: name}
+	before := harness.Busy(pause)
 	if err := suite(ctx, &setting{quick: quick, cpus: cpus, dir: dir}, report); err != nil {
 		return 0, err
+	}
+	others := max(before, harness.Busy(pause))
+	report.Machine = append(report.Machine, fmt.Sprintf("other processes used %.0f %% of the CPUs right before or after the run", 100*others))
+	if others > 0.1 {
+		fmt.Fprintln(os.Stderr, "  the machine is busy: figures with two threads are not to be trusted")
 	}
 	if err := bars.Judge(name, report.Rows, !quick); err != nil {
 		return 0, err

@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+
+	"millrace.dev/learn/engine/cpu"
 )
 
 func main() {
@@ -18,9 +20,21 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: ours THREADS")
 		os.Exit(2)
 	}
-	info := peerInfo{Name: "millrace", Version: runtime.Version(), Settings: fmt.Sprintf("%d thread(s)", threads)}
-	if err := serve(os.Stdin, os.Stdout, info, builder{threads}.build); err != nil {
+	if err := run(threads); err != nil {
 		fmt.Fprintln(os.Stderr, "ours:", err)
 		os.Exit(1)
 	}
+}
+
+func run(threads int) error {
+	engine, err := cpu.New(threads)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	settings := fmt.Sprintf("%d thread(s), GOMAXPROCS %d", threads, runtime.GOMAXPROCS(0))
+	if level := os.Getenv("MILLRACE_CPU"); level != "" {
+		settings += ", MILLRACE_CPU=" + level
+	}
+	return serve(os.Stdin, os.Stdout, peerInfo{"millrace", runtime.Version(), settings}, builder{engine}.build)
 }
