@@ -30,7 +30,7 @@ type search struct {
 // defaultEffort is the default number of improvement steps: about constant work.
 func defaultEffort(net *network) int {
 	work := float64(net.len() + len(net.graph.adj))
-	return int(min(max(2e7/(work+1), 12), 4000))
+	return int(min(max(4e7/(work+1), 16), 5000))
 }
 
 // newSearch starts from a route that the evaluator accepts.
@@ -42,6 +42,12 @@ func newSearch(e *evaluator, r route, rng *rand.Rand) *search {
 	s.adopt(r, 0)
 	s.aim(0)
 	return s
+}
+
+// resume goes back to the best route.
+func (s *search) resume() {
+	s.cur = s.best.clone()
+	s.aim(0)
 }
 
 // loadUnit is the least difference between two loads worth aiming at.
@@ -115,21 +121,18 @@ func (s *search) heaviest(u int32) int32 {
 	return best
 }
 
-// improve makes the given number of steps and returns the best route.
-func (s *search) improve(ctx context.Context, steps int, report func(done int)) (route, error) {
-	for step := range steps {
-		if s.bestLoad <= s.floor*(1+1e-12) {
-			break
-		}
-		if step%64 == 0 || steps < 64 {
+// improve makes the steps from one to another of a total; it stops early at the floor.
+func (s *search) improve(ctx context.Context, from, to, total int, report func(done int)) error {
+	for step := from; step < to && s.bestLoad > s.floor*(1+1e-12); step++ {
+		if step%64 == 0 || total < 64 {
 			if err := ctx.Err(); err != nil {
-				return s.best, err
+				return err
 			}
 			report(step)
 		}
-		s.step(float64(step)/float64(steps), steps)
+		s.step(float64(step)/float64(total), total)
 	}
-	return s.best, nil
+	return nil
 }
 
 // step tries one changed route.
@@ -142,9 +145,10 @@ func (s *search) step(done float64, steps int) {
 		return
 	}
 	penalty := s.f.excess(s.target)
-	if penalty <= 1e-9 {
-		load, _ := s.f.worst()
+	if load, _ := s.f.worst(); load < s.bestLoad {
 		s.best, s.bestLoad = r.clone(), load
+	}
+	if penalty <= 1e-9 {
 		s.adopt(r, 0)
 		s.aim(done)
 		return

@@ -195,14 +195,16 @@ func (s *solver) leaveOut() {
 func (s *solver) solve(ctx context.Context) (*Plan, error) {
 	anyTour := len(s.base.tours) > 0 && len(s.base.tours[0]) > 0
 	var p *Plan
+	var proof Certificate
 	if !anyTour {
 		s.eval.f.grow(nil)
 		p = s.eval.finish(&route{net: s.net})
 	} else {
-		best, err := s.bestRoute(ctx)
+		best, c, err := s.bestRoute(ctx)
 		if err != nil {
 			return nil, err
 		}
+		proof = c
 		s.eval.run(&best, 0, 12)
 		p = s.eval.finish(&best)
 	}
@@ -212,8 +214,10 @@ func (s *solver) solve(ctx context.Context) (*Plan, error) {
 		}
 	}
 	p.Seed = s.opt.Seed
-	s.opt.report("certificate", 0, 1)
-	p.Certificate = s.certify(ctx, p)
+	p.Certificate = proof
+	if p.MaxLoad > 0 {
+		p.Certificate.Gap = max(0, 1-proof.Bound/p.MaxLoad)
+	}
 	if err := Check(s.net.in, p); err != nil {
 		return nil, err
 	}
@@ -228,41 +232,68 @@ func (s *solver) isShut(sensor int) bool {
 	return u >= 0 && slices.Contains(s.shut, s.net.part[u])
 }
 
-// bestRoute evaluates the starting routes and improves the best of them.
-func (s *solver) bestRoute(ctx context.Context) (route, error) {
-	best, load := s.base, math.Inf(1)
-	routes := []route{s.base}
-	s.opt.report("seeds", 0, 2)
-	seeds := s.newSeeder()
-	if r, ok := seeds.core(); ok {
-		routes = append(routes, r)
-	}
-	s.opt.report("seeds", 1, 2)
-	if err := ctx.Err(); err != nil {
-		return best, err
-	}
-	if r, ok := seeds.clusters(); ok {
-		routes = append(routes, r)
-	}
-	for i := range routes {
-		if s.eval.run(&routes[i], 0, 4) {
-			if most, _ := s.eval.f.worst(); most < load {
-				best, load = routes[i], most
-			}
-		}
-	}
-	if math.IsInf(load, 1) {
-		return best, s.infeasible()
+// bestRoute evaluates the starting routes, bounds the load from below, improves each route for a part of the steps, and the best
+// of them for the rest or until the bound is reached.
+func (s *solver) bestRoute(ctx context.Context) (route, Certificate, error) {
+	var proof Certificate
+	routes, err := s.seeds(ctx)
+	if err != nil {
+		return s.base, proof, err
 	}
 	steps := s.opt.Effort
 	if steps == 0 {
 		steps = defaultEffort(s.net)
 	}
-	if steps < 0 {
-		return best, nil
+	var starts []*search
+	known := math.Inf(1)
+	for i := range routes {
+		if s.eval.run(&routes[i], 0, 4) {
+			one := newSearch(s.eval, routes[i], s.opt.rng(forSearch+uint64(i)))
+			starts = append(starts, one)
+			known = min(known, one.bestLoad)
+		}
 	}
-	search := newSearch(s.eval, best.clone(), s.opt.rng(forSearch))
-	return search.improve(ctx, steps, func(done int) { s.opt.report("improve", done, steps) })
+	if len(starts) == 0 {
+		return s.base, proof, s.infeasible()
+	}
+	s.opt.report("certificate", 0, 1)
+	proof = s.certify(ctx, known)
+	best := starts[0]
+	report := func(done int) { s.opt.report("improve", done, steps) }
+	for i, one := range starts {
+		one.floor = proof.Bound
+		one.resume()
+		if err := one.improve(ctx, i*steps/8, (i+1)*steps/8, steps, report); err != nil {
+			return s.base, proof, err
+		}
+		if one.bestLoad < best.bestLoad {
+			best = one
+		}
+	}
+	best.resume()
+	err = best.improve(ctx, len(starts)*steps/8, steps, steps, report)
+	return best.best, proof, err
+}
+
+// seeds lists the starting routes.
+func (s *solver) seeds(ctx context.Context) ([]route, error) {
+	s.opt.report("seeds", 0, 2)
+	d := s.newSeeder()
+	var routes []route
+	if r, ok := d.core(); ok {
+		routes = append(routes, r)
+	}
+	s.opt.report("seeds", 1, 2)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r, ok := d.clusters(); ok {
+		routes = append(routes, r)
+	}
+	if len(routes) == 0 {
+		routes = append(routes, s.base)
+	}
+	return routes, ctx.Err()
 }
 
 // newSeeder grows the reference tree: one root in each part, near the depot or the skeleton's stop.
