@@ -11,6 +11,9 @@ func lowerMatMul(_ *compiler, n *graph.Node) (*op, error) {
 	if a.TransA {
 		k = n.In[0].Shape()[0]
 	}
+	if isEmpty(n) {
+		return emptyProduct(n, a.Fused), nil
+	}
 	plan, err := gemm.NewMatMul(out[0], out[1], k, a.TransA, a.TransB)
 	if err != nil {
 		return nil, err
@@ -27,6 +30,9 @@ func lowerConv(_ *compiler, n *graph.Node) (*op, error) {
 	case "conv2d_grad_w":
 		w = a.In
 	}
+	if isEmpty(n) {
+		return emptyProduct(n, a.Fused), nil
+	}
 	conv, err := gemm.NewConv(gemm.ConvShape{
 		N: x[0], H: x[1], W: x[2], C: x[3], KH: w[0], KW: w[1], OC: w[3],
 		StrideH: a.Stride[0], StrideW: a.Stride[1],
@@ -40,6 +46,37 @@ func lowerConv(_ *compiler, n *graph.Node) (*op, error) {
 	return product(n, a.Fused, plan), nil
 }
 
+// isEmpty reports whether a product adds up nothing.
+func isEmpty(n *graph.Node) bool {
+	return n.In[0].Shape().Elems() == 0 || n.In[1].Shape().Elems() == 0 || n.Out[0].Shape().Elems() == 0
+}
+
+// emptyProduct is a product of empty operands: zeros, with what is fused into it.
+func emptyProduct(n *graph.Node, f graph.Fused) *op {
+	return &op{kernel: "empty", bind: func(b *binding) bound {
+		out, args := b.f32(n.Out[0]), fusedArgs(b, n, f)
+		cols := max(n.Out[0].Shape().Last(), 1)
+		return bound{phases: once(func() {
+			for i := range out {
+				v := float32(0)
+				if f.Bias {
+					v += args.Bias[i%cols]
+				}
+				if f.Residual {
+					v += args.Residual[i]
+				}
+				if args.ReLU {
+					v = max(v, 0)
+				}
+				if f.Mask && !(args.Mask[i] > 0) {
+					v = 0
+				}
+				out[i] = v
+			}
+		})}
+	}}
+}
+
 // product makes the op of a matrix product or convolution from its plan.
 func product(n *graph.Node, f graph.Fused, plan *gemm.Plan) *op {
 	return &op{
@@ -51,17 +88,8 @@ func product(n *graph.Node, f graph.Fused, plan *gemm.Plan) *op {
 // bindProduct gives the plan its memory. After each chunk, done, if not nil, gets every
 // contiguous range of the result that the chunk has finished.
 func bindProduct(b *binding, n *graph.Node, f graph.Fused, plan *gemm.Plan, done updater) []phase {
-	args := &gemm.Args{Out: b.f32(n.Out[0]), A: b.f32(n.In[0]), B: b.f32(n.In[1]), Shared: b.work()}
-	extra := n.In[2:]
-	take := func(wanted bool) (v []float32) {
-		if wanted {
-			v, extra = b.f32(extra[0]), extra[1:]
-		}
-		return v
-	}
-	args.Bias, args.Residual = take(f.Bias), take(f.Residual)
-	args.ReLU = f.Act == graph.ReLU
-	args.Mask = take(f.Mask)
+	args := fusedArgs(b, n, f)
+	args.Out, args.A, args.B, args.Shared = b.f32(n.Out[0]), b.f32(n.In[0]), b.f32(n.In[1]), b.work()
 	var phases []phase
 	for k := range plan.Phases() {
 		phases = append(phases, phase{plan.Chunks(k), func(worker, chunk int) {
@@ -72,6 +100,21 @@ func bindProduct(b *binding, n *graph.Node, f graph.Fused, plan *gemm.Plan, done
 		}})
 	}
 	return phases
+}
+
+// fusedArgs are the operands of what is fused into a product.
+func fusedArgs(b *binding, n *graph.Node, f graph.Fused) *gemm.Args {
+	extra := n.In[2:]
+	take := func(wanted bool) (v []float32) {
+		if wanted {
+			v, extra = b.f32(extra[0]), extra[1:]
+		}
+		return v
+	}
+	args := &gemm.Args{}
+	args.Bias, args.Residual = take(f.Bias), take(f.Residual)
+	args.ReLU, args.Mask = f.Act == graph.ReLU, take(f.Mask)
+	return args
 }
 
 // eachRange calls f for the contiguous ranges that make up a region.
@@ -105,6 +148,9 @@ func (c *compiler) fuseUpdate(o *op, update *graph.Node) bool {
 		return false
 	}
 	plan := o.plan
+	if plan == nil {
+		return false
+	}
 	o.update = update
 	o.bind = func(b *binding) bound {
 		return bound{phases: bindProduct(b, n, f, plan, bindUpdate(b, update))}
