@@ -211,3 +211,36 @@ func bnInputResidualAVX2(dx []float32, dres []float32, dy []float32, x []float32
 
 //go:noescape
 func lnGradAVX2(sum []float32, sumX []float32, dy []float32, x []float32, mean []float32, invStd []float32, rows int, cols int)
+
+//go:noescape
+func maxPoolAVX2(dst []float32, arg []uint8, x []float32, n int, c int, kh int, kw int, pixel int, rowStep int, tapStep int, first int, width int)
+
+//go:noescape
+func unpoolSetAVX2(dx []float32, dy []float32, arg []uint8, y []float32, n int, c int, kw int, pixel int, tapStep int, first int)
+
+//go:noescape
+func unpoolAddAVX2(dx []float32, dy []float32, arg []uint8, y []float32, n int, c int, kw int, pixel int, tapStep int, first int)
+
+//go:noescape
+func toFloat16AVX2(dst []uint16, x []float32)
+
+//go:noescape
+func fromFloat16AVX2(dst []float32, x []uint16)
+
+//go:noescape
+func toBFloat16AVX2(dst []uint16, x []float32)
+
+//go:noescape
+func fromBFloat16AVX2(dst []float32, x []uint16)
+
+//go:noescape
+func fromUint8AVX2(dst []float32, x []uint8, scale float32, shift float32)
+
+//go:noescape
+func dropoutAVX2(dst []float32, x []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32)
+
+//go:noescape
+func uniformAVX2(dst []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, a float32, b float32)
+
+//go:noescape
+func transposeAVX2(dst []float32, x []float32, rows int, cols int, dstStride int, xStride int)

@@ -10161,3 +10161,1635 @@ end7:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+// func maxPoolAVX2(dst []float32, arg []uint8, x []float32, n int, c int, kh int, kw int, pixel int, rowStep int, tapStep int, first int, width int)
+// Requires: AVX, AVX2
+TEXT ·maxPoolAVX2(SB), NOSPLIT, $8-144
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         arg_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         n+72(FP), BX
+	MOVQ         rowStep+112(FP), SI
+	SHLQ         $0x02, SI
+	MOVQ         tapStep+120(FP), DI
+	SHLQ         $0x02, DI
+	MOVQ         first+128(FP), R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y1
+	VPBROADCASTD X0, Y0
+	MOVQ         width+136(FP), R8
+	VMOVD        R8, X2
+	VPBROADCASTD X2, Y3
+	VPBROADCASTD X2, Y2
+	MOVQ         kw+96(FP), R8
+	VMOVD        R8, X4
+	VPBROADCASTD X4, Y5
+	VPBROADCASTD X4, Y4
+	VPSUBD       Y5, Y3, Y3
+	VPSUBD       Y4, Y2, Y2
+	TESTQ        BX, BX
+	JZ           done2
+
+pixel1:
+	MOVQ c+80(FP), R8
+	XORQ R9, R9
+	CMPQ R8, $0x00000010
+	JB   tail4
+
+channels3:
+	VBROADCASTSS cff800000<>+0(SB), Y4
+	VBROADCASTSS cff800000<>+0(SB), Y5
+	VMOVAPS      Y1, Y6
+	VMOVAPS      Y0, Y7
+	VMOVAPS      Y1, Y8
+	VMOVAPS      Y0, Y9
+	MOVQ         kh+88(FP), R11
+	LEAQ         (DX)(R9*4), R10
+
+windowRow6:
+	MOVQ kw+96(FP), R13
+	MOVQ R10, R12
+
+tap7:
+	VMOVUPS      (R12), Y10
+	VMOVUPS      32(R12), Y11
+	VCMPPS       $0x1e, Y4, Y10, Y12
+	VCMPPS       $0x1e, Y5, Y11, Y13
+	VCMPPS       $0x03, Y10, Y10, Y14
+	VCMPPS       $0x03, Y11, Y11, Y15
+	VORPS        Y14, Y12, Y12
+	VORPS        Y15, Y13, Y13
+	VBLENDVPS    Y12, Y10, Y4, Y4
+	VBLENDVPS    Y13, Y11, Y5, Y5
+	VBLENDVPS    Y12, Y6, Y8, Y8
+	VBLENDVPS    Y13, Y7, Y9, Y9
+	VPADDD       c00000001<>+0(SB), Y6, Y6
+	VPADDD       c00000001<>+0(SB), Y7, Y7
+	ADDQ         DI, R12
+	DECQ         R13
+	JNZ          tap7
+	VPADDD       Y3, Y6, Y6
+	VPADDD       Y2, Y7, Y7
+	ADDQ         SI, R10
+	DECQ         R11
+	JNZ          windowRow6
+	VMOVUPS      Y4, (AX)(R9*4)
+	VMOVUPS      Y5, 32(AX)(R9*4)
+	VPACKUSDW    Y9, Y8, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPACKUSWB    X5, X4, X4
+	VMOVDQU      X4, (CX)(R9*1)
+	ADDQ         $0x00000010, R9
+	SUBQ         $0x00000010, R8
+	CMPQ         R8, $0x00000010
+	JAE          channels3
+
+tail4:
+	MOVQ c+80(FP), R8
+	ADDQ R8, CX
+	LEAQ (AX)(R8*4), AX
+	MOVQ pixel+104(FP), R8
+	SHLQ $0x02, R8
+	ADDQ R8, DX
+	DECQ BX
+	JNZ  pixel1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA c00000001<>+0(SB)/4, $0x00000001
+DATA c00000001<>+4(SB)/4, $0x00000001
+DATA c00000001<>+8(SB)/4, $0x00000001
+DATA c00000001<>+12(SB)/4, $0x00000001
+DATA c00000001<>+16(SB)/4, $0x00000001
+DATA c00000001<>+20(SB)/4, $0x00000001
+DATA c00000001<>+24(SB)/4, $0x00000001
+DATA c00000001<>+28(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $32
+
+// func unpoolSetAVX2(dx []float32, dy []float32, arg []uint8, y []float32, n int, c int, kw int, pixel int, tapStep int, first int)
+// Requires: AVX, AVX2
+TEXT ·unpoolSetAVX2(SB), NOSPLIT, $8-144
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dy_base+24(FP), CX
+	MOVQ         arg_base+48(FP), DX
+	MOVQ         y_base+72(FP), BX
+	MOVQ         y_len+80(FP), SI
+	MOVQ         n+96(FP), DI
+	MOVQ         tapStep+128(FP), R8
+	SHLQ         $0x02, R8
+	MOVQ         first+136(FP), R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y1
+	VPBROADCASTD X0, Y0
+	TESTQ        DI, DI
+	JZ           done2
+
+pixel1:
+	MOVQ c+104(FP), R9
+	XORQ R10, R10
+	CMPQ R9, $0x00000010
+	JB   tail4
+
+channels3:
+	VMOVUPS (CX)(R10*4), Y2
+	VMOVUPS 32(CX)(R10*4), Y3
+	TESTQ   SI, SI
+	JZ      bare6
+	VMOVUPS (BX)(R10*4), Y4
+	VMOVUPS 32(BX)(R10*4), Y5
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y4, Y4
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y5, Y5
+	VANDPS  Y2, Y4, Y2
+	VANDPS  Y3, Y5, Y3
+
+bare6:
+	VPMOVZXBD (DX)(R10*1), Y4
+	VPMOVZXBD 8(DX)(R10*1), Y5
+	VMOVAPS   Y1, Y6
+	VMOVAPS   Y0, Y7
+	MOVQ      kw+112(FP), R12
+	LEAQ      (AX)(R10*4), R11
+
+tap7:
+	VPCMPEQD Y6, Y4, Y8
+	VPCMPEQD Y7, Y5, Y9
+	VANDPS   Y2, Y8, Y8
+	VANDPS   Y3, Y9, Y9
+	VMOVUPS  Y8, (R11)
+	VMOVUPS  Y9, 32(R11)
+	VPADDD   c00000001<>+0(SB), Y6, Y6
+	VPADDD   c00000001<>+0(SB), Y7, Y7
+	ADDQ     R8, R11
+	DECQ     R12
+	JNZ      tap7
+	ADDQ     $0x00000010, R10
+	SUBQ     $0x00000010, R9
+	CMPQ     R9, $0x00000010
+	JAE      channels3
+
+tail4:
+	MOVQ c+104(FP), R9
+	ADDQ R9, DX
+	LEAQ (CX)(R9*4), CX
+	LEAQ (BX)(R9*4), BX
+	MOVQ pixel+120(FP), R9
+	SHLQ $0x02, R9
+	ADDQ R9, AX
+	DECQ DI
+	JNZ  pixel1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func unpoolAddAVX2(dx []float32, dy []float32, arg []uint8, y []float32, n int, c int, kw int, pixel int, tapStep int, first int)
+// Requires: AVX, AVX2
+TEXT ·unpoolAddAVX2(SB), NOSPLIT, $8-144
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dy_base+24(FP), CX
+	MOVQ         arg_base+48(FP), DX
+	MOVQ         y_base+72(FP), BX
+	MOVQ         y_len+80(FP), SI
+	MOVQ         n+96(FP), DI
+	MOVQ         tapStep+128(FP), R8
+	SHLQ         $0x02, R8
+	MOVQ         first+136(FP), R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y1
+	VPBROADCASTD X0, Y0
+	TESTQ        DI, DI
+	JZ           done2
+
+pixel1:
+	MOVQ c+104(FP), R9
+	XORQ R10, R10
+	CMPQ R9, $0x00000010
+	JB   tail4
+
+channels3:
+	VMOVUPS (CX)(R10*4), Y2
+	VMOVUPS 32(CX)(R10*4), Y3
+	TESTQ   SI, SI
+	JZ      bare6
+	VMOVUPS (BX)(R10*4), Y4
+	VMOVUPS 32(BX)(R10*4), Y5
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y4, Y4
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y5, Y5
+	VANDPS  Y2, Y4, Y2
+	VANDPS  Y3, Y5, Y3
+
+bare6:
+	VPMOVZXBD (DX)(R10*1), Y4
+	VPMOVZXBD 8(DX)(R10*1), Y5
+	VMOVAPS   Y1, Y6
+	VMOVAPS   Y0, Y7
+	MOVQ      kw+112(FP), R12
+	LEAQ      (AX)(R10*4), R11
+
+tap7:
+	VPCMPEQD Y6, Y4, Y8
+	VPCMPEQD Y7, Y5, Y9
+	VANDPS   Y2, Y8, Y8
+	VANDPS   Y3, Y9, Y9
+	VMOVUPS  (R11), Y10
+	VMOVUPS  32(R11), Y11
+	VADDPS   Y8, Y10, Y8
+	VADDPS   Y9, Y11, Y9
+	VMOVUPS  Y8, (R11)
+	VMOVUPS  Y9, 32(R11)
+	VPADDD   c00000001<>+0(SB), Y6, Y6
+	VPADDD   c00000001<>+0(SB), Y7, Y7
+	ADDQ     R8, R11
+	DECQ     R12
+	JNZ      tap7
+	ADDQ     $0x00000010, R10
+	SUBQ     $0x00000010, R9
+	CMPQ     R9, $0x00000010
+	JAE      channels3
+
+tail4:
+	MOVQ c+104(FP), R9
+	ADDQ R9, DX
+	LEAQ (CX)(R9*4), CX
+	LEAQ (BX)(R9*4), BX
+	MOVQ pixel+120(FP), R9
+	SHLQ $0x02, R9
+	ADDQ R9, AX
+	DECQ DI
+	JNZ  pixel1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func toFloat16AVX2(dst []uint16, x []float32)
+// Requires: AVX, F16C
+TEXT ·toFloat16AVX2(SB), NOSPLIT, $8-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     dst_len+8(FP), DX
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000010
+	JB       done2
+
+loop1:
+	VMOVUPS   (CX)(BX*4), Y0
+	VMOVUPS   32(CX)(BX*4), Y1
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DX
+	CMPQ      DX, $0x00000010
+	JAE       loop1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func fromFloat16AVX2(dst []float32, x []uint16)
+// Requires: AVX, F16C
+TEXT ·fromFloat16AVX2(SB), NOSPLIT, $8-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     dst_len+8(FP), DX
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000010
+	JB       done2
+
+loop1:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS 16(CX)(BX*2), Y1
+	VMOVUPS   Y0, (AX)(BX*4)
+	VMOVUPS   Y1, 32(AX)(BX*4)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DX
+	CMPQ      DX, $0x00000010
+	JAE       loop1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func toBFloat16AVX2(dst []uint16, x []float32)
+// Requires: AVX, AVX2
+TEXT ·toBFloat16AVX2(SB), NOSPLIT, $8-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     dst_len+8(FP), DX
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000010
+	JB       done2
+
+loop1:
+	VMOVUPS   (CX)(BX*4), Y0
+	VMOVUPS   32(CX)(BX*4), Y1
+	VPSRLD    $0x10, Y0, Y2
+	VPSRLD    $0x10, Y1, Y3
+	VANDPS    c00000001<>+0(SB), Y2, Y2
+	VANDPS    c00000001<>+0(SB), Y3, Y3
+	VPADDD    c00007fff<>+0(SB), Y0, Y4
+	VPADDD    c00007fff<>+0(SB), Y1, Y5
+	VPADDD    Y2, Y4, Y2
+	VPADDD    Y3, Y5, Y3
+	VPSRLD    $0x10, Y2, Y2
+	VPSRLD    $0x10, Y3, Y3
+	VPSRLD    $0x10, Y0, Y4
+	VPSRLD    $0x10, Y1, Y5
+	VORPS     c00000040<>+0(SB), Y4, Y4
+	VORPS     c00000040<>+0(SB), Y5, Y5
+	VCMPPS    $0x03, Y0, Y0, Y0
+	VCMPPS    $0x03, Y1, Y1, Y1
+	VBLENDVPS Y0, Y4, Y2, Y0
+	VBLENDVPS Y1, Y5, Y3, Y1
+	VPACKUSDW Y1, Y0, Y0
+	VPERMQ    $0xd8, Y0, Y0
+	VMOVDQU   Y0, (AX)(BX*2)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DX
+	CMPQ      DX, $0x00000010
+	JAE       loop1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA c00007fff<>+0(SB)/4, $0x00007fff
+DATA c00007fff<>+4(SB)/4, $0x00007fff
+DATA c00007fff<>+8(SB)/4, $0x00007fff
+DATA c00007fff<>+12(SB)/4, $0x00007fff
+DATA c00007fff<>+16(SB)/4, $0x00007fff
+DATA c00007fff<>+20(SB)/4, $0x00007fff
+DATA c00007fff<>+24(SB)/4, $0x00007fff
+DATA c00007fff<>+28(SB)/4, $0x00007fff
+GLOBL c00007fff<>(SB), RODATA|NOPTR, $32
+
+DATA c00000040<>+0(SB)/4, $0x00000040
+DATA c00000040<>+4(SB)/4, $0x00000040
+DATA c00000040<>+8(SB)/4, $0x00000040
+DATA c00000040<>+12(SB)/4, $0x00000040
+DATA c00000040<>+16(SB)/4, $0x00000040
+DATA c00000040<>+20(SB)/4, $0x00000040
+DATA c00000040<>+24(SB)/4, $0x00000040
+DATA c00000040<>+28(SB)/4, $0x00000040
+GLOBL c00000040<>(SB), RODATA|NOPTR, $32
+
+// func fromBFloat16AVX2(dst []float32, x []uint16)
+// Requires: AVX, AVX2
+TEXT ·fromBFloat16AVX2(SB), NOSPLIT, $8-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     dst_len+8(FP), DX
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000010
+	JB       done2
+
+loop1:
+	VPMOVZXWD (CX)(BX*2), Y0
+	VPMOVZXWD 16(CX)(BX*2), Y1
+	VPSLLD    $0x10, Y0, Y0
+	VPSLLD    $0x10, Y1, Y1
+	VMOVUPS   Y0, (AX)(BX*4)
+	VMOVUPS   Y1, 32(AX)(BX*4)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DX
+	CMPQ      DX, $0x00000010
+	JAE       loop1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func fromUint8AVX2(dst []float32, x []uint8, scale float32, shift float32)
+// Requires: AVX, AVX2
+TEXT ·fromUint8AVX2(SB), NOSPLIT, $8-56
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         dst_len+8(FP), DX
+	VBROADCASTSS scale+48(FP), Y0
+	VBROADCASTSS shift+52(FP), Y1
+	XORQ         BX, BX
+	CMPQ         DX, $0x00000010
+	JB           done2
+
+loop1:
+	VPMOVZXBD (CX)(BX*1), Y2
+	VPMOVZXBD 8(CX)(BX*1), Y3
+	VCVTDQ2PS Y2, Y2
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y2, Y2
+	VMULPS    Y0, Y3, Y3
+	VADDPS    Y1, Y2, Y2
+	VADDPS    Y1, Y3, Y3
+	VMOVUPS   Y2, (AX)(BX*4)
+	VMOVUPS   Y3, 32(AX)(BX*4)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DX
+	CMPQ      DX, $0x00000010
+	JAE       loop1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func dropoutAVX2(dst []float32, x []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32)
+// Requires: AVX, AVX2
+TEXT ·dropoutAVX2(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     dst_len+8(FP), CX
+	MOVQ     x_base+24(FP), DX
+	MOVL     first+48(FP), BX
+	XORQ     SI, SI
+	SHRQ     $0x06, CX
+	JZ       done2
+
+group1:
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      lanes<>+0(SB), Y1
+	VPADDD       Y1, Y0, Y0
+	VBROADCASTSS layer+52(FP), Y1
+	VBROADCASTSS step0+56(FP), Y2
+	VBROADCASTSS step1+60(FP), Y3
+	VBROADCASTSS key0+64(FP), Y4
+	VBROADCASTSS key1+68(FP), Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VBROADCASTSS threshold+72(FP), Y4
+	VBROADCASTSS scale+76(FP), Y5
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y4, Y6
+	VCMPPS       $0x1d, Y6, Y2, Y2
+	VMOVUPS      (DX)(SI*4), Y6
+	VMULPS       Y5, Y6, Y6
+	VANDPS       Y6, Y2, Y2
+	VMOVUPS      Y2, (AX)(SI*4)
+	VPSRLD       $0x08, Y3, Y2
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y4, Y3
+	VCMPPS       $0x1d, Y3, Y2, Y2
+	VMOVUPS      64(DX)(SI*4), Y3
+	VMULPS       Y5, Y3, Y3
+	VANDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 64(AX)(SI*4)
+	VPSRLD       $0x08, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y4, Y2
+	VCMPPS       $0x1d, Y2, Y0, Y0
+	VMOVUPS      128(DX)(SI*4), Y2
+	VMULPS       Y5, Y2, Y2
+	VANDPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 128(AX)(SI*4)
+	VPSRLD       $0x08, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y4, Y1
+	VCMPPS       $0x1d, Y1, Y0, Y0
+	VMOVUPS      192(DX)(SI*4), Y1
+	VMULPS       Y5, Y1, Y1
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 192(AX)(SI*4)
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      lanes<>+32(SB), Y1
+	VPADDD       Y1, Y0, Y0
+	VBROADCASTSS layer+52(FP), Y1
+	VBROADCASTSS step0+56(FP), Y2
+	VBROADCASTSS step1+60(FP), Y3
+	VBROADCASTSS key0+64(FP), Y4
+	VBROADCASTSS key1+68(FP), Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VBROADCASTSS threshold+72(FP), Y4
+	VBROADCASTSS scale+76(FP), Y5
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y4, Y6
+	VCMPPS       $0x1d, Y6, Y2, Y2
+	VMOVUPS      32(DX)(SI*4), Y6
+	VMULPS       Y5, Y6, Y6
+	VANDPS       Y6, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(SI*4)
+	VPSRLD       $0x08, Y3, Y2
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y4, Y3
+	VCMPPS       $0x1d, Y3, Y2, Y2
+	VMOVUPS      96(DX)(SI*4), Y3
+	VMULPS       Y5, Y3, Y3
+	VANDPS       Y3, Y2, Y2
+	VMOVUPS      Y2, 96(AX)(SI*4)
+	VPSRLD       $0x08, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y4, Y2
+	VCMPPS       $0x1d, Y2, Y0, Y0
+	VMOVUPS      160(DX)(SI*4), Y2
+	VMULPS       Y5, Y2, Y2
+	VANDPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 160(AX)(SI*4)
+	VPSRLD       $0x08, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y4, Y1
+	VCMPPS       $0x1d, Y1, Y0, Y0
+	VMOVUPS      224(DX)(SI*4), Y1
+	VMULPS       Y5, Y1, Y1
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, 224(AX)(SI*4)
+	ADDQ         $0x00000040, SI
+	ADDL         $0x00000010, BX
+	DECQ         CX
+	JNZ          group1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA lanes<>+0(SB)/4, $0x00000000
+DATA lanes<>+4(SB)/4, $0x00000001
+DATA lanes<>+8(SB)/4, $0x00000002
+DATA lanes<>+12(SB)/4, $0x00000003
+DATA lanes<>+16(SB)/4, $0x00000004
+DATA lanes<>+20(SB)/4, $0x00000005
+DATA lanes<>+24(SB)/4, $0x00000006
+DATA lanes<>+28(SB)/4, $0x00000007
+DATA lanes<>+32(SB)/4, $0x00000008
+DATA lanes<>+36(SB)/4, $0x00000009
+DATA lanes<>+40(SB)/4, $0x0000000a
+DATA lanes<>+44(SB)/4, $0x0000000b
+DATA lanes<>+48(SB)/4, $0x0000000c
+DATA lanes<>+52(SB)/4, $0x0000000d
+DATA lanes<>+56(SB)/4, $0x0000000e
+DATA lanes<>+60(SB)/4, $0x0000000f
+GLOBL lanes<>(SB), RODATA|NOPTR, $64
+
+DATA cd2511f53<>+0(SB)/4, $0xd2511f53
+DATA cd2511f53<>+4(SB)/4, $0xd2511f53
+DATA cd2511f53<>+8(SB)/4, $0xd2511f53
+DATA cd2511f53<>+12(SB)/4, $0xd2511f53
+DATA cd2511f53<>+16(SB)/4, $0xd2511f53
+DATA cd2511f53<>+20(SB)/4, $0xd2511f53
+DATA cd2511f53<>+24(SB)/4, $0xd2511f53
+DATA cd2511f53<>+28(SB)/4, $0xd2511f53
+GLOBL cd2511f53<>(SB), RODATA|NOPTR, $32
+
+DATA ccd9e8d57<>+0(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+4(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+8(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+12(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+16(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+20(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+24(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+28(SB)/4, $0xcd9e8d57
+GLOBL ccd9e8d57<>(SB), RODATA|NOPTR, $32
+
+DATA c9e3779b9<>+0(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+4(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+8(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+12(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+16(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+20(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+24(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+28(SB)/4, $0x9e3779b9
+GLOBL c9e3779b9<>(SB), RODATA|NOPTR, $32
+
+DATA cbb67ae85<>+0(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+4(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+8(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+12(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+16(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+20(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+24(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+28(SB)/4, $0xbb67ae85
+GLOBL cbb67ae85<>(SB), RODATA|NOPTR, $32
+
+// func uniformAVX2(dst []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, a float32, b float32)
+// Requires: AVX, AVX2
+TEXT ·uniformAVX2(SB), NOSPLIT, $8-56
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     dst_len+8(FP), CX
+	MOVL     first+24(FP), DX
+	XORQ     BX, BX
+	SHRQ     $0x06, CX
+	JZ       done2
+
+group1:
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      lanes<>+0(SB), Y1
+	VPADDD       Y1, Y0, Y0
+	VBROADCASTSS layer+28(FP), Y1
+	VBROADCASTSS step0+32(FP), Y2
+	VBROADCASTSS step1+36(FP), Y3
+	VBROADCASTSS key0+40(FP), Y4
+	VBROADCASTSS key1+44(FP), Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VBROADCASTSS a+48(FP), Y4
+	VBROADCASTSS b+52(FP), Y5
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VMOVUPS      Y2, (AX)(BX*4)
+	VPSRLD       $0x08, Y3, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 64(AX)(BX*4)
+	VPSRLD       $0x08, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y5, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VMOVUPS      Y0, 128(AX)(BX*4)
+	VPSRLD       $0x08, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y5, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VMOVUPS      Y0, 192(AX)(BX*4)
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      lanes<>+32(SB), Y1
+	VPADDD       Y1, Y0, Y0
+	VBROADCASTSS layer+28(FP), Y1
+	VBROADCASTSS step0+32(FP), Y2
+	VBROADCASTSS step1+36(FP), Y3
+	VBROADCASTSS key0+40(FP), Y4
+	VBROADCASTSS key1+44(FP), Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VBROADCASTSS a+48(FP), Y4
+	VBROADCASTSS b+52(FP), Y5
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 32(AX)(BX*4)
+	VPSRLD       $0x08, Y3, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 96(AX)(BX*4)
+	VPSRLD       $0x08, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y5, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VMOVUPS      Y0, 160(AX)(BX*4)
+	VPSRLD       $0x08, Y1, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y5, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VMOVUPS      Y0, 224(AX)(BX*4)
+	ADDQ         $0x00000040, BX
+	ADDL         $0x00000010, DX
+	DECQ         CX
+	JNZ          group1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func transposeAVX2(dst []float32, x []float32, rows int, cols int, dstStride int, xStride int)
+// Requires: AVX
+TEXT ·transposeAVX2(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     rows+48(FP), DX
+	MOVQ     cols+56(FP), BX
+	MOVQ     dstStride+64(FP), SI
+	SHLQ     $0x02, SI
+	MOVQ     xStride+72(FP), DI
+	SHLQ     $0x02, DI
+	CMPQ     DX, $0x00000008
+	JB       done1
+	CMPQ     BX, $0x00000008
+	JB       done1
+
+band2:
+	MOVQ CX, R8
+	MOVQ AX, R9
+	MOVQ DX, R10
+
+block3:
+	MOVQ       R8, R11
+	VMOVUPS    (R11), Y0
+	ADDQ       DI, R11
+	VMOVUPS    (R11), Y1
+	ADDQ       DI, R11
+	VMOVUPS    (R11), Y2
+	ADDQ       DI, R11
+	VMOVUPS    (R11), Y3
+	ADDQ       DI, R11
+	VMOVUPS    (R11), Y4
+	ADDQ       DI, R11
+	VMOVUPS    (R11), Y5
+	ADDQ       DI, R11
+	VMOVUPS    (R11), Y6
+	ADDQ       DI, R11
+	VMOVUPS    (R11), Y7
+	ADDQ       DI, R11
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y0
+	VUNPCKLPS  Y3, Y2, Y1
+	VUNPCKHPS  Y3, Y2, Y2
+	VUNPCKLPS  Y5, Y4, Y3
+	VUNPCKHPS  Y5, Y4, Y4
+	VUNPCKLPS  Y7, Y6, Y5
+	VUNPCKHPS  Y7, Y6, Y7
+	VSHUFPS    $0x44, Y1, Y8, Y6
+	VSHUFPS    $0xee, Y1, Y8, Y1
+	VSHUFPS    $0x44, Y2, Y0, Y8
+	VSHUFPS    $0xee, Y2, Y0, Y0
+	VSHUFPS    $0x44, Y5, Y3, Y2
+	VSHUFPS    $0xee, Y5, Y3, Y3
+	VSHUFPS    $0x44, Y7, Y4, Y5
+	VSHUFPS    $0xee, Y7, Y4, Y7
+	VPERM2F128 $0x20, Y2, Y6, Y4
+	VPERM2F128 $0x31, Y2, Y6, Y6
+	VPERM2F128 $0x20, Y3, Y1, Y2
+	VPERM2F128 $0x31, Y3, Y1, Y3
+	VPERM2F128 $0x20, Y5, Y8, Y1
+	VPERM2F128 $0x31, Y5, Y8, Y8
+	VPERM2F128 $0x20, Y7, Y0, Y5
+	VPERM2F128 $0x31, Y7, Y0, Y0
+	MOVQ       R9, R11
+	VMOVUPS    Y4, (R11)
+	ADDQ       SI, R11
+	VMOVUPS    Y2, (R11)
+	ADDQ       SI, R11
+	VMOVUPS    Y1, (R11)
+	ADDQ       SI, R11
+	VMOVUPS    Y5, (R11)
+	ADDQ       SI, R11
+	VMOVUPS    Y6, (R11)
+	ADDQ       SI, R11
+	VMOVUPS    Y3, (R11)
+	ADDQ       SI, R11
+	VMOVUPS    Y8, (R11)
+	ADDQ       SI, R11
+	VMOVUPS    Y0, (R11)
+	ADDQ       SI, R11
+	LEAQ       (R8)(DI*8), R8
+	ADDQ       $0x00000020, R9
+	SUBQ       $0x00000008, R10
+	CMPQ       R10, $0x00000008
+	JAE        block3
+	ADDQ       $0x00000020, CX
+	LEAQ       (AX)(SI*8), AX
+	SUBQ       $0x00000008, BX
+	CMPQ       BX, $0x00000008
+	JAE        band2
+
+done1:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET

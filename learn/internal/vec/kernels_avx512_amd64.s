@@ -604,35 +604,35 @@ loop1:
 	VMOVUPS           (CX)(BX*4), Z0
 	VPSUBD.BCST       c3f3504f3<>+0(SB), Z0, Z1
 	VPSRAD            $0x17, Z1, Z1
-	VPSLLD            $0x17, Z1, Z8
-	VPSUBD            Z8, Z0, Z8
-	VSUBPS.BCST       c3f800000<>+0(SB), Z8, Z8
+	VPSLLD            $0x17, Z1, Z2
+	VPSUBD            Z2, Z0, Z2
+	VSUBPS.BCST       c3f800000<>+0(SB), Z2, Z2
 	VCVTDQ2PS         Z1, Z1
-	VBROADCASTSS      c3d9021bb<>+0(SB), Z9
-	VFMADD213PS.BCST  cbdebd1b8<>+0(SB), Z8, Z9
-	VFMADD213PS.BCST  c3def251a<>+0(SB), Z8, Z9
-	VFMADD213PS.BCST  cbdfe5d4f<>+0(SB), Z8, Z9
-	VFMADD213PS.BCST  c3e11e9bf<>+0(SB), Z8, Z9
-	VFMADD213PS.BCST  cbe2aae50<>+0(SB), Z8, Z9
-	VFMADD213PS.BCST  c3e4cceac<>+0(SB), Z8, Z9
-	VFMADD213PS.BCST  cbe7ffffc<>+0(SB), Z8, Z9
-	VFMADD213PS.BCST  c3eaaaaaa<>+0(SB), Z8, Z9
-	VMULPS            Z8, Z8, Z10
-	VMULPS            Z8, Z9, Z9
-	VMULPS            Z10, Z9, Z9
-	VFMADD231PS.BCST  cb95e8083<>+0(SB), Z1, Z9
-	VFNMADD231PS.BCST c3f000000<>+0(SB), Z10, Z9
-	VADDPS            Z9, Z8, Z8
-	VFMADD231PS.BCST  c3f318000<>+0(SB), Z1, Z8
+	VBROADCASTSS      c3d9021bb<>+0(SB), Z3
+	VFMADD213PS.BCST  cbdebd1b8<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3def251a<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbdfe5d4f<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e11e9bf<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbe2aae50<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e4cceac<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbe7ffffc<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3eaaaaaa<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z2, Z4
+	VMULPS            Z2, Z3, Z3
+	VMULPS            Z4, Z3, Z3
+	VFMADD231PS.BCST  cb95e8083<>+0(SB), Z1, Z3
+	VFNMADD231PS.BCST c3f000000<>+0(SB), Z4, Z3
+	VADDPS            Z3, Z2, Z2
+	VFMADD231PS.BCST  c3f318000<>+0(SB), Z1, Z2
 	VCMPPS.BCST       $0x00, c7f800000<>+0(SB), Z0, K1
-	VBLENDMPS         Z0, Z8, K1, Z2
+	VPBLENDMD         Z0, Z2, K1, Z1
 	VCMPPS.BCST       $0x00, c00000000<>+0(SB), Z0, K1
-	VBROADCASTSS      cff800000<>+0(SB), Z1
-	VBLENDMPS         Z1, Z2, K1, Z3
+	VBROADCASTSS      cff800000<>+0(SB), Z2
+	VPBLENDMD         Z2, Z1, K1, Z1
 	VCMPPS.BCST       $0x19, c00000000<>+0(SB), Z0, K1
 	VBROADCASTSS      c7fc00000<>+0(SB), Z0
-	VBLENDMPS         Z0, Z3, K1, Z4
-	VMOVUPS           Z4, (AX)(BX*4)
+	VPBLENDMD         Z0, Z1, K1, Z0
+	VMOVUPS           Z0, (AX)(BX*4)
 	ADDQ              $0x00000010, BX
 	SUBQ              $0x00000010, DX
 	CMPQ              DX, $0x00000010
@@ -668,14 +668,14 @@ done2:
 	VADDPS            Z3, Z2, Z2
 	VFMADD231PS.BCST  c3f318000<>+0(SB), Z1, Z2
 	VCMPPS.BCST       $0x00, c7f800000<>+0(SB), Z0, K2
-	VBLENDMPS         Z0, Z2, K2, Z5
+	VPBLENDMD         Z0, Z2, K2, Z1
 	VCMPPS.BCST       $0x00, c00000000<>+0(SB), Z0, K2
-	VBROADCASTSS      cff800000<>+0(SB), Z1
-	VBLENDMPS         Z1, Z5, K2, Z6
+	VBROADCASTSS      cff800000<>+0(SB), Z2
+	VPBLENDMD         Z2, Z1, K2, Z1
 	VCMPPS.BCST       $0x19, c00000000<>+0(SB), Z0, K2
 	VBROADCASTSS      c7fc00000<>+0(SB), Z0
-	VBLENDMPS         Z0, Z6, K2, Z7
-	VMOVUPS           Z7, K1, (AX)(BX*4)
+	VPBLENDMD         Z0, Z1, K2, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
 
 end3:
 	VLDMXCSR (SP)
@@ -931,14 +931,14 @@ loop1:
 	VRNDSCALEPS       $0x08, Z4, Z4
 	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z3
 	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z3
-	VBROADCASTSS      c39506967<>+0(SB), Z7
-	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z7
-	VFMADD213PS.BCST  c3c088908<>+0(SB), Z3, Z7
-	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z7
-	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z7
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z7
-	VMULPS            Z3, Z3, Z8
-	VFMADD231PS       Z8, Z7, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z6
+	VFMADD231PS       Z6, Z5, Z3
 	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
 	VSCALEFPS         Z4, Z3, Z3
 	VBROADCASTSS      c40000000<>+0(SB), Z4
@@ -957,8 +957,8 @@ loop1:
 	VMOVAPS           Z0, Z4
 	VFMADD231PS       Z0, Z3, Z4
 	VCMPPS.BCST       $0x11, c3f200000<>+0(SB), Z2, K1
-	VBLENDMPS         Z4, Z1, K1, Z5
-	VMOVUPS           Z5, (AX)(BX*4)
+	VPBLENDMD         Z4, Z1, K1, Z0
+	VMOVUPS           Z0, (AX)(BX*4)
 	ADDQ              $0x00000010, BX
 	SUBQ              $0x00000010, DX
 	CMPQ              DX, $0x00000010
@@ -988,8 +988,8 @@ done2:
 	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z5
 	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z5
 	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
-	VMULPS            Z3, Z3, Z7
-	VFMADD231PS       Z7, Z5, Z3
+	VMULPS            Z3, Z3, Z6
+	VFMADD231PS       Z6, Z5, Z3
 	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
 	VSCALEFPS         Z4, Z3, Z3
 	VBROADCASTSS      c40000000<>+0(SB), Z4
@@ -1008,8 +1008,8 @@ done2:
 	VMOVAPS           Z0, Z4
 	VFMADD231PS       Z0, Z3, Z4
 	VCMPPS.BCST       $0x11, c3f200000<>+0(SB), Z2, K2
-	VBLENDMPS         Z4, Z1, K2, Z6
-	VMOVUPS           Z6, K1, (AX)(BX*4)
+	VPBLENDMD         Z4, Z1, K2, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
 
 end3:
 	VLDMXCSR (SP)
@@ -1107,47 +1107,47 @@ loop1:
 	VMAXPS            Z0, Z1, Z0
 	VANDPS.BCST       c7fffffff<>+0(SB), Z0, Z1
 	VMULPS.BCST       c3f3504f3<>+0(SB), Z1, Z1
-	VBROADCASTSS      c3f800000<>+0(SB), Z4
-	VBROADCASTSS      c3f800000<>+0(SB), Z5
-	VFMADD231PS.BCST  c3f000000<>+0(SB), Z1, Z5
-	VDIVPS            Z5, Z4, Z1
-	VBROADCASTSS      cbd7497a2<>+0(SB), Z4
-	VFMADD213PS.BCST  c3e93565e<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  cbefcdbb2<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3e9246f8<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  cbd026c81<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3e51c528<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3e786507<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3e909ca3<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3e906d24<>+0(SB), Z1, Z4
-	VMULPS.BCST       c3f000000<>+0(SB), Z4, Z4
-	VMULPS            Z1, Z4, Z1
-	VMULPS.BCST       cbf000000<>+0(SB), Z0, Z4
-	VMULPS            Z0, Z4, Z4
-	VBROADCASTSS      c42b20000<>+0(SB), Z5
-	VMINPS            Z4, Z5, Z4
-	VBROADCASTSS      cc2d00000<>+0(SB), Z5
-	VMAXPS            Z4, Z5, Z4
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z4, Z5
-	VRNDSCALEPS       $0x08, Z5, Z5
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z5, Z4
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z5, Z4
-	VBROADCASTSS      c39506967<>+0(SB), Z6
-	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3c088908<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z4, Z6
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z4, Z6
-	VMULPS            Z4, Z4, Z7
-	VFMADD231PS       Z7, Z6, Z4
-	VADDPS.BCST       c3f800000<>+0(SB), Z4, Z4
-	VSCALEFPS         Z5, Z4, Z4
-	VMULPS            Z4, Z1, Z1
+	VBROADCASTSS      c3f800000<>+0(SB), Z2
+	VBROADCASTSS      c3f800000<>+0(SB), Z3
+	VFMADD231PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VDIVPS            Z3, Z2, Z1
+	VBROADCASTSS      cbd7497a2<>+0(SB), Z2
+	VFMADD213PS.BCST  c3e93565e<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  cbefcdbb2<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3e9246f8<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  cbd026c81<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3e51c528<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3e786507<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3e909ca3<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  c3e906d24<>+0(SB), Z1, Z2
+	VMULPS.BCST       c3f000000<>+0(SB), Z2, Z2
+	VMULPS            Z1, Z2, Z1
+	VMULPS.BCST       cbf000000<>+0(SB), Z0, Z2
+	VMULPS            Z0, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VSCALEFPS         Z3, Z2, Z2
+	VMULPS            Z2, Z1, Z1
 	VCMPPS.BCST       $0x1e, c00000000<>+0(SB), Z0, K1
-	VBROADCASTSS      c3f800000<>+0(SB), Z4
-	VSUBPS            Z1, Z4, Z4
-	VBLENDMPS         Z4, Z1, K1, Z2
-	VMULPS            Z2, Z0, Z0
+	VBROADCASTSS      c3f800000<>+0(SB), Z2
+	VSUBPS            Z1, Z2, Z2
+	VPBLENDMD         Z2, Z1, K1, Z1
+	VMULPS            Z1, Z0, Z0
 	VMOVUPS           Z0, (AX)(BX*4)
 	ADDQ              $0x00000010, BX
 	SUBQ              $0x00000010, DX
@@ -1166,9 +1166,9 @@ done2:
 	VANDPS.BCST       c7fffffff<>+0(SB), Z0, Z1
 	VMULPS.BCST       c3f3504f3<>+0(SB), Z1, Z1
 	VBROADCASTSS      c3f800000<>+0(SB), Z2
-	VBROADCASTSS      c3f800000<>+0(SB), Z4
-	VFMADD231PS.BCST  c3f000000<>+0(SB), Z1, Z4
-	VDIVPS            Z4, Z2, Z1
+	VBROADCASTSS      c3f800000<>+0(SB), Z3
+	VFMADD231PS.BCST  c3f000000<>+0(SB), Z1, Z3
+	VDIVPS            Z3, Z2, Z1
 	VBROADCASTSS      cbd7497a2<>+0(SB), Z2
 	VFMADD213PS.BCST  c3e93565e<>+0(SB), Z1, Z2
 	VFMADD213PS.BCST  cbefcdbb2<>+0(SB), Z1, Z2
@@ -1182,30 +1182,30 @@ done2:
 	VMULPS            Z1, Z2, Z1
 	VMULPS.BCST       cbf000000<>+0(SB), Z0, Z2
 	VMULPS            Z0, Z2, Z2
-	VBROADCASTSS      c42b20000<>+0(SB), Z4
-	VMINPS            Z2, Z4, Z2
-	VBROADCASTSS      cc2d00000<>+0(SB), Z4
-	VMAXPS            Z2, Z4, Z2
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z4
-	VRNDSCALEPS       $0x08, Z4, Z4
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z2
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z2
-	VBROADCASTSS      c39506967<>+0(SB), Z5
-	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z5
-	VMULPS            Z2, Z2, Z6
-	VFMADD231PS       Z6, Z5, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
 	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
-	VSCALEFPS         Z4, Z2, Z2
+	VSCALEFPS         Z3, Z2, Z2
 	VMULPS            Z2, Z1, Z1
 	VCMPPS.BCST       $0x1e, c00000000<>+0(SB), Z0, K2
 	VBROADCASTSS      c3f800000<>+0(SB), Z2
 	VSUBPS            Z1, Z2, Z2
-	VBLENDMPS         Z2, Z1, K2, Z3
-	VMULPS            Z3, Z0, Z0
+	VPBLENDMD         Z2, Z1, K2, Z1
+	VMULPS            Z1, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
 end3:
@@ -1555,14 +1555,14 @@ TEXT ·leakyAVX512(SB), NOSPLIT, $8-56
 loop1:
 	VMOVUPS     (CX)(BX*4), Z1
 	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
-	VMULPS      Z0, Z1, Z6
-	VBLENDMPS   Z1, Z6, K1, Z2
-	VMOVUPS     Z2, (AX)(BX*4)
+	VMULPS      Z0, Z1, Z2
+	VPBLENDMD   Z1, Z2, K1, Z1
+	VMOVUPS     Z1, (AX)(BX*4)
 	VMOVUPS     64(CX)(BX*4), Z1
 	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
-	VMULPS      Z0, Z1, Z6
-	VBLENDMPS   Z1, Z6, K1, Z3
-	VMOVUPS     Z3, 64(AX)(BX*4)
+	VMULPS      Z0, Z1, Z2
+	VPBLENDMD   Z1, Z2, K1, Z1
+	VMOVUPS     Z1, 64(AX)(BX*4)
 	ADDQ        $0x00000020, BX
 	SUBQ        $0x00000020, DX
 	CMPQ        DX, $0x00000020
@@ -1576,8 +1576,8 @@ loop3:
 	VMOVUPS     (CX)(BX*4), Z1
 	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
 	VMULPS      Z0, Z1, Z2
-	VBLENDMPS   Z1, Z2, K1, Z4
-	VMOVUPS     Z4, (AX)(BX*4)
+	VPBLENDMD   Z1, Z2, K1, Z1
+	VMOVUPS     Z1, (AX)(BX*4)
 	ADDQ        $0x00000010, BX
 	SUBQ        $0x00000010, DX
 	CMPQ        DX, $0x00000010
@@ -1592,8 +1592,8 @@ done4:
 	VMOVUPS.Z   (CX)(BX*4), K1, Z1
 	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
 	VMULPS      Z0, Z1, Z0
-	VBLENDMPS   Z1, Z0, K2, Z5
-	VMOVUPS     Z5, K1, (AX)(BX*4)
+	VPBLENDMD   Z1, Z0, K2, Z0
+	VMOVUPS     Z0, K1, (AX)(BX*4)
 
 end5:
 	VLDMXCSR (SP)
@@ -2120,14 +2120,14 @@ loop1:
 	VMOVUPS   (DX)(SI*4), Z1
 	VCMPPS    $0x03, Z0, Z0, K1
 	VMAXPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z2
-	VMOVUPS   Z2, (AX)(SI*4)
+	VPBLENDMD Z0, Z1, K1, Z0
+	VMOVUPS   Z0, (AX)(SI*4)
 	VMOVUPS   64(CX)(SI*4), Z0
 	VMOVUPS   64(DX)(SI*4), Z1
 	VCMPPS    $0x03, Z0, Z0, K1
 	VMAXPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z3
-	VMOVUPS   Z3, 64(AX)(SI*4)
+	VPBLENDMD Z0, Z1, K1, Z0
+	VMOVUPS   Z0, 64(AX)(SI*4)
 	ADDQ      $0x00000020, SI
 	SUBQ      $0x00000020, BX
 	CMPQ      BX, $0x00000020
@@ -2142,8 +2142,8 @@ loop3:
 	VMOVUPS   (DX)(SI*4), Z1
 	VCMPPS    $0x03, Z0, Z0, K1
 	VMAXPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z4
-	VMOVUPS   Z4, (AX)(SI*4)
+	VPBLENDMD Z0, Z1, K1, Z0
+	VMOVUPS   Z0, (AX)(SI*4)
 	ADDQ      $0x00000010, SI
 	SUBQ      $0x00000010, BX
 	CMPQ      BX, $0x00000010
@@ -2159,8 +2159,8 @@ done4:
 	VMOVUPS.Z (DX)(SI*4), K1, Z1
 	VCMPPS    $0x03, Z0, Z0, K2
 	VMAXPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K2, Z5
-	VMOVUPS   Z5, K1, (AX)(SI*4)
+	VPBLENDMD Z0, Z1, K2, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
 
 end5:
 	VLDMXCSR (SP)
@@ -2188,14 +2188,14 @@ loop1:
 	VMOVUPS   (DX)(SI*4), Z1
 	VCMPPS    $0x03, Z0, Z0, K1
 	VMINPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z2
-	VMOVUPS   Z2, (AX)(SI*4)
+	VPBLENDMD Z0, Z1, K1, Z0
+	VMOVUPS   Z0, (AX)(SI*4)
 	VMOVUPS   64(CX)(SI*4), Z0
 	VMOVUPS   64(DX)(SI*4), Z1
 	VCMPPS    $0x03, Z0, Z0, K1
 	VMINPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z3
-	VMOVUPS   Z3, 64(AX)(SI*4)
+	VPBLENDMD Z0, Z1, K1, Z0
+	VMOVUPS   Z0, 64(AX)(SI*4)
 	ADDQ      $0x00000020, SI
 	SUBQ      $0x00000020, BX
 	CMPQ      BX, $0x00000020
@@ -2210,8 +2210,8 @@ loop3:
 	VMOVUPS   (DX)(SI*4), Z1
 	VCMPPS    $0x03, Z0, Z0, K1
 	VMINPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K1, Z4
-	VMOVUPS   Z4, (AX)(SI*4)
+	VPBLENDMD Z0, Z1, K1, Z0
+	VMOVUPS   Z0, (AX)(SI*4)
 	ADDQ      $0x00000010, SI
 	SUBQ      $0x00000010, BX
 	CMPQ      BX, $0x00000010
@@ -2227,8 +2227,8 @@ done4:
 	VMOVUPS.Z (DX)(SI*4), K1, Z1
 	VCMPPS    $0x03, Z0, Z0, K2
 	VMINPS    Z1, Z0, Z1
-	VBLENDMPS Z0, Z1, K2, Z5
-	VMOVUPS   Z5, K1, (AX)(SI*4)
+	VPBLENDMD Z0, Z1, K2, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
 
 end5:
 	VLDMXCSR (SP)
@@ -2547,19 +2547,19 @@ loop1:
 	VCMPPS.BCST $0x00, c00000000<>+0(SB), Z1, K1
 	VCMPPS.BCST $0x11, c00000000<>+0(SB), Z1, K2
 	VXORPS.BCST c80000000<>+0(SB), Z0, Z1
-	VBLENDMPS   Z1, Z0, K2, Z2
-	VPXORD      Z3, Z3, Z3
-	VBLENDMPS   Z3, Z2, K1, Z4
-	VMOVUPS     Z4, (AX)(SI*4)
+	VPBLENDMD   Z1, Z0, K2, Z0
+	VPXORD      Z2, Z2, Z2
+	VPBLENDMD   Z2, Z0, K1, Z0
+	VMOVUPS     Z0, (AX)(SI*4)
 	VMOVUPS     64(CX)(SI*4), Z0
 	VMOVUPS     64(DX)(SI*4), Z1
 	VCMPPS.BCST $0x00, c00000000<>+0(SB), Z1, K1
 	VCMPPS.BCST $0x11, c00000000<>+0(SB), Z1, K2
 	VXORPS.BCST c80000000<>+0(SB), Z0, Z1
-	VBLENDMPS   Z1, Z0, K2, Z5
-	VPXORD      Z6, Z6, Z6
-	VBLENDMPS   Z6, Z5, K1, Z7
-	VMOVUPS     Z7, 64(AX)(SI*4)
+	VPBLENDMD   Z1, Z0, K2, Z0
+	VPXORD      Z3, Z3, Z3
+	VPBLENDMD   Z3, Z0, K1, Z0
+	VMOVUPS     Z0, 64(AX)(SI*4)
 	ADDQ        $0x00000020, SI
 	SUBQ        $0x00000020, BX
 	CMPQ        BX, $0x00000020
@@ -2575,10 +2575,10 @@ loop3:
 	VCMPPS.BCST $0x00, c00000000<>+0(SB), Z1, K1
 	VCMPPS.BCST $0x11, c00000000<>+0(SB), Z1, K2
 	VXORPS.BCST c80000000<>+0(SB), Z0, Z1
-	VBLENDMPS   Z1, Z0, K2, Z8
-	VPXORD      Z9, Z9, Z9
-	VBLENDMPS   Z9, Z8, K1, Z10
-	VMOVUPS     Z10, (AX)(SI*4)
+	VPBLENDMD   Z1, Z0, K2, Z0
+	VPXORD      Z4, Z4, Z4
+	VPBLENDMD   Z4, Z0, K1, Z0
+	VMOVUPS     Z0, (AX)(SI*4)
 	ADDQ        $0x00000010, SI
 	SUBQ        $0x00000010, BX
 	CMPQ        BX, $0x00000010
@@ -2595,10 +2595,10 @@ done4:
 	VCMPPS.BCST $0x00, c00000000<>+0(SB), Z1, K2
 	VCMPPS.BCST $0x11, c00000000<>+0(SB), Z1, K3
 	VXORPS.BCST c80000000<>+0(SB), Z0, Z1
-	VBLENDMPS   Z1, Z0, K3, Z11
-	VPXORD      Z12, Z12, Z12
-	VBLENDMPS   Z12, Z11, K2, Z13
-	VMOVUPS     Z13, K1, (AX)(SI*4)
+	VPBLENDMD   Z1, Z0, K3, Z0
+	VPXORD      Z5, Z5, Z5
+	VPBLENDMD   Z5, Z0, K2, Z0
+	VMOVUPS     Z0, K1, (AX)(SI*4)
 
 end5:
 	VLDMXCSR (SP)
@@ -2970,49 +2970,48 @@ loop1:
 	VMINPS            Z1, Z2, Z1
 	VANDPS.BCST       c7fffffff<>+0(SB), Z1, Z2
 	VMULPS.BCST       c3f3504f3<>+0(SB), Z2, Z2
-	VBROADCASTSS      c3f800000<>+0(SB), Z5
-	VBROADCASTSS      c3f800000<>+0(SB), Z6
-	VFMADD231PS.BCST  c3f000000<>+0(SB), Z2, Z6
-	VDIVPS            Z6, Z5, Z2
-	VBROADCASTSS      cbd7497a2<>+0(SB), Z5
-	VFMADD213PS.BCST  c3e93565e<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbefcdbb2<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e9246f8<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  cbd026c81<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e51c528<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e786507<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e909ca3<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e906d24<>+0(SB), Z2, Z5
-	VMULPS.BCST       c3f000000<>+0(SB), Z5, Z5
-	VMULPS            Z2, Z5, Z2
-	VMULPS.BCST       cbf000000<>+0(SB), Z1, Z5
-	VMULPS            Z1, Z5, Z5
-	VBROADCASTSS      c42b20000<>+0(SB), Z6
-	VMINPS            Z5, Z6, Z5
-	VBROADCASTSS      cc2d00000<>+0(SB), Z6
-	VMAXPS            Z5, Z6, Z5
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z5, Z6
-	VRNDSCALEPS       $0x08, Z6, Z6
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z6, Z5
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z6, Z5
-	VBROADCASTSS      c39506967<>+0(SB), Z7
-	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z5, Z7
-	VFMADD213PS.BCST  c3c088908<>+0(SB), Z5, Z7
-	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z5, Z7
-	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z5, Z7
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z5, Z7
-	VMULPS            Z5, Z5, Z8
-	VFMADD231PS       Z8, Z7, Z5
-	VADDPS.BCST       c3f800000<>+0(SB), Z5, Z5
-	VSCALEFPS         Z6, Z5, Z5
-	VMULPS            Z5, Z2, Z2
+	VBROADCASTSS      c3f800000<>+0(SB), Z3
+	VBROADCASTSS      c3f800000<>+0(SB), Z4
+	VFMADD231PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VDIVPS            Z4, Z3, Z2
+	VBROADCASTSS      cbd7497a2<>+0(SB), Z3
+	VFMADD213PS.BCST  c3e93565e<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbefcdbb2<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e9246f8<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  cbd026c81<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e51c528<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e786507<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e909ca3<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  c3e906d24<>+0(SB), Z2, Z3
+	VMULPS.BCST       c3f000000<>+0(SB), Z3, Z3
+	VMULPS            Z2, Z3, Z2
+	VMULPS.BCST       cbf000000<>+0(SB), Z1, Z3
+	VMULPS            Z1, Z3, Z3
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z3, Z4, Z3
+	VBROADCASTSS      cc2d00000<>+0(SB), Z4
+	VMAXPS            Z3, Z4, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z6
+	VFMADD231PS       Z6, Z5, Z3
+	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
+	VSCALEFPS         Z4, Z3, Z3
+	VMULPS            Z3, Z2, Z2
 	VCMPPS.BCST       $0x1e, c00000000<>+0(SB), Z1, K1
-	VBROADCASTSS      c3f800000<>+0(SB), Z6
-	VSUBPS            Z2, Z6, Z6
-	VBLENDMPS         Z6, Z2, K1, Z3
+	VBROADCASTSS      c3f800000<>+0(SB), Z4
+	VSUBPS            Z2, Z4, Z4
+	VPBLENDMD         Z4, Z2, K1, Z2
 	VMULPS.BCST       c3ecc422a<>+0(SB), Z1, Z1
-	VMOVAPS           Z3, Z2
-	VFMADD231PS       Z5, Z1, Z2
+	VFMADD231PS       Z3, Z1, Z2
 	VMULPS            Z2, Z0, Z0
 	VMOVUPS           Z0, (AX)(SI*4)
 	ADDQ              $0x00000010, SI
@@ -3035,9 +3034,9 @@ done2:
 	VANDPS.BCST       c7fffffff<>+0(SB), Z1, Z2
 	VMULPS.BCST       c3f3504f3<>+0(SB), Z2, Z2
 	VBROADCASTSS      c3f800000<>+0(SB), Z3
-	VBROADCASTSS      c3f800000<>+0(SB), Z5
-	VFMADD231PS.BCST  c3f000000<>+0(SB), Z2, Z5
-	VDIVPS            Z5, Z3, Z2
+	VBROADCASTSS      c3f800000<>+0(SB), Z4
+	VFMADD231PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VDIVPS            Z4, Z3, Z2
 	VBROADCASTSS      cbd7497a2<>+0(SB), Z3
 	VFMADD213PS.BCST  c3e93565e<>+0(SB), Z2, Z3
 	VFMADD213PS.BCST  cbefcdbb2<>+0(SB), Z2, Z3
@@ -3051,31 +3050,30 @@ done2:
 	VMULPS            Z2, Z3, Z2
 	VMULPS.BCST       cbf000000<>+0(SB), Z1, Z3
 	VMULPS            Z1, Z3, Z3
-	VBROADCASTSS      c42b20000<>+0(SB), Z5
-	VMINPS            Z3, Z5, Z3
-	VBROADCASTSS      cc2d00000<>+0(SB), Z5
-	VMAXPS            Z3, Z5, Z3
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z5
-	VRNDSCALEPS       $0x08, Z5, Z5
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z5, Z3
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z5, Z3
-	VBROADCASTSS      c39506967<>+0(SB), Z6
-	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST  c3c088908<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z6
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z6
-	VMULPS            Z3, Z3, Z7
-	VFMADD231PS       Z7, Z6, Z3
+	VBROADCASTSS      c42b20000<>+0(SB), Z4
+	VMINPS            Z3, Z4, Z3
+	VBROADCASTSS      cc2d00000<>+0(SB), Z4
+	VMAXPS            Z3, Z4, Z3
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z3, Z4
+	VRNDSCALEPS       $0x08, Z4, Z4
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z3
+	VBROADCASTSS      c39506967<>+0(SB), Z5
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z6
+	VFMADD231PS       Z6, Z5, Z3
 	VADDPS.BCST       c3f800000<>+0(SB), Z3, Z3
-	VSCALEFPS         Z5, Z3, Z3
+	VSCALEFPS         Z4, Z3, Z3
 	VMULPS            Z3, Z2, Z2
 	VCMPPS.BCST       $0x1e, c00000000<>+0(SB), Z1, K2
-	VBROADCASTSS      c3f800000<>+0(SB), Z5
-	VSUBPS            Z2, Z5, Z5
-	VBLENDMPS         Z5, Z2, K2, Z4
+	VBROADCASTSS      c3f800000<>+0(SB), Z4
+	VSUBPS            Z2, Z4, Z4
+	VPBLENDMD         Z4, Z2, K2, Z2
 	VMULPS.BCST       c3ecc422a<>+0(SB), Z1, Z1
-	VMOVAPS           Z4, Z2
 	VFMADD231PS       Z3, Z1, Z2
 	VMULPS            Z2, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(SI*4)
@@ -3369,17 +3367,17 @@ TEXT ·leakyGradAVX512(SB), NOSPLIT, $8-80
 
 loop1:
 	VMOVUPS     (CX)(SI*4), Z1
-	VMOVUPS     (DX)(SI*4), Z6
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z6, K1
-	VMULPS      Z0, Z1, Z6
-	VBLENDMPS   Z1, Z6, K1, Z2
-	VMOVUPS     Z2, (AX)(SI*4)
+	VMOVUPS     (DX)(SI*4), Z2
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z2, K1
+	VMULPS      Z0, Z1, Z2
+	VPBLENDMD   Z1, Z2, K1, Z1
+	VMOVUPS     Z1, (AX)(SI*4)
 	VMOVUPS     64(CX)(SI*4), Z1
-	VMOVUPS     64(DX)(SI*4), Z6
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z6, K1
-	VMULPS      Z0, Z1, Z6
-	VBLENDMPS   Z1, Z6, K1, Z3
-	VMOVUPS     Z3, 64(AX)(SI*4)
+	VMOVUPS     64(DX)(SI*4), Z2
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z2, K1
+	VMULPS      Z0, Z1, Z2
+	VPBLENDMD   Z1, Z2, K1, Z1
+	VMOVUPS     Z1, 64(AX)(SI*4)
 	ADDQ        $0x00000020, SI
 	SUBQ        $0x00000020, BX
 	CMPQ        BX, $0x00000020
@@ -3394,8 +3392,8 @@ loop3:
 	VMOVUPS     (DX)(SI*4), Z2
 	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z2, K1
 	VMULPS      Z0, Z1, Z2
-	VBLENDMPS   Z1, Z2, K1, Z4
-	VMOVUPS     Z4, (AX)(SI*4)
+	VPBLENDMD   Z1, Z2, K1, Z1
+	VMOVUPS     Z1, (AX)(SI*4)
 	ADDQ        $0x00000010, SI
 	SUBQ        $0x00000010, BX
 	CMPQ        BX, $0x00000010
@@ -3411,8 +3409,8 @@ done4:
 	VMOVUPS.Z   (DX)(SI*4), K1, Z2
 	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z2, K2
 	VMULPS      Z0, Z1, Z0
-	VBLENDMPS   Z1, Z0, K2, Z5
-	VMOVUPS     Z5, K1, (AX)(SI*4)
+	VPBLENDMD   Z1, Z0, K2, Z0
+	VMOVUPS     Z0, K1, (AX)(SI*4)
 
 end5:
 	VLDMXCSR (SP)
@@ -4312,16 +4310,14 @@ TEXT ·maxOfAVX512(SB), NOSPLIT, $8-28
 	JB           done2
 
 loop1:
-	VMOVUPS   (AX)(DX*4), Z8
+	VMOVUPS   (AX)(DX*4), Z2
 	VCMPPS    $0x03, Z0, Z0, K1
-	VMAXPS    Z8, Z0, Z8
-	VBLENDMPS Z0, Z8, K1, Z2
-	VMOVAPS   Z2, Z0
-	VMOVUPS   64(AX)(DX*4), Z8
+	VMAXPS    Z2, Z0, Z2
+	VPBLENDMD Z0, Z2, K1, Z0
+	VMOVUPS   64(AX)(DX*4), Z2
 	VCMPPS    $0x03, Z1, Z1, K1
-	VMAXPS    Z8, Z1, Z8
-	VBLENDMPS Z1, Z8, K1, Z3
-	VMOVAPS   Z3, Z1
+	VMAXPS    Z2, Z1, Z2
+	VPBLENDMD Z1, Z2, K1, Z1
 	ADDQ      $0x00000020, DX
 	SUBQ      $0x00000020, CX
 	CMPQ      CX, $0x00000020
@@ -4335,8 +4331,7 @@ loop3:
 	VMOVUPS   (AX)(DX*4), Z2
 	VCMPPS    $0x03, Z0, Z0, K1
 	VMAXPS    Z2, Z0, Z2
-	VBLENDMPS Z0, Z2, K1, Z4
-	VMOVAPS   Z4, Z0
+	VPBLENDMD Z0, Z2, K1, Z0
 	ADDQ      $0x00000010, DX
 	SUBQ      $0x00000010, CX
 	CMPQ      CX, $0x00000010
@@ -4350,20 +4345,19 @@ done4:
 	KMOVW        BX, K1
 	VMOVUPS.Z    (AX)(DX*4), K1, Z2
 	VBROADCASTSS cff800000<>+0(SB), Z3
-	VBLENDMPS    Z2, Z3, K1, Z5
+	VPBLENDMD    Z2, Z3, K1, Z2
 	VCMPPS       $0x03, Z0, Z0, K1
-	VMAXPS       Z5, Z0, Z2
-	VBLENDMPS    Z0, Z2, K1, Z6
-	VMOVAPS      Z6, Z0
+	VMAXPS       Z2, Z0, Z2
+	VPBLENDMD    Z0, Z2, K1, Z0
 
 end5:
 	VCMPPS        $0x03, Z0, Z0, K1
 	VMAXPS        Z1, Z0, Z1
-	VBLENDMPS     Z0, Z1, K1, Z7
-	VEXTRACTF64X4 $0x01, Z7, Y0
-	VCMPPS        $0x03, Y7, Y7, Y1
-	VMAXPS        Y0, Y7, Y0
-	VBLENDVPS     Y1, Y7, Y0, Y0
+	VPBLENDMD     Z0, Z1, K1, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VCMPPS        $0x03, Y0, Y0, Y2
+	VMAXPS        Y1, Y0, Y1
+	VBLENDVPS     Y2, Y0, Y1, Y0
 	VPERM2F128    $0x01, Y0, Y0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
 	VMAXPS        Y1, Y0, Y1
@@ -4438,8 +4432,8 @@ done4:
 	BZHIL       CX, BX, BX
 	KMOVW       BX, K1
 	VMOVUPS.Z   (AX)(DX*4), K1, Z5
-	VBLENDMPS   Z5, Z0, K1, Z6
-	VSUBPS      Z0, Z6, Z0
+	VPBLENDMD   Z5, Z0, K1, Z5
+	VSUBPS      Z0, Z5, Z0
 	VFMADD231PS Z0, Z0, Z1
 
 end5:
@@ -4479,24 +4473,24 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $8-60
 loop1:
 	VMOVUPS           (CX)(BX*4), Z2
 	VSUBPS            Z0, Z2, Z2
-	VBROADCASTSS      c42b20000<>+0(SB), Z4
-	VMINPS            Z2, Z4, Z2
-	VBROADCASTSS      cc2d00000<>+0(SB), Z4
-	VMAXPS            Z2, Z4, Z2
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z4
-	VRNDSCALEPS       $0x08, Z4, Z4
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z2
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z2
-	VBROADCASTSS      c39506967<>+0(SB), Z5
-	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z5
-	VMULPS            Z2, Z2, Z6
-	VFMADD231PS       Z6, Z5, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
 	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
-	VSCALEFPS         Z4, Z2, Z2
+	VSCALEFPS         Z3, Z2, Z2
 	VADDPS            Z2, Z1, Z1
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $0x00000010, BX
@@ -4511,9 +4505,9 @@ done2:
 	BZHIL             DX, SI, SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (CX)(BX*4), K1, Z2
-	VBROADCASTSS      cff800000<>+0(SB), Z4
-	VBLENDMPS         Z2, Z4, K1, Z3
-	VSUBPS            Z0, Z3, Z0
+	VBROADCASTSS      cff800000<>+0(SB), Z3
+	VPBLENDMD         Z2, Z3, K1, Z2
+	VSUBPS            Z0, Z2, Z0
 	VBROADCASTSS      c42b20000<>+0(SB), Z2
 	VMINPS            Z0, Z2, Z0
 	VBROADCASTSS      cc2d00000<>+0(SB), Z2
@@ -4568,24 +4562,24 @@ TEXT ·sumExpAVX512(SB), NOSPLIT, $8-36
 loop1:
 	VMOVUPS           (AX)(DX*4), Z2
 	VSUBPS            Z0, Z2, Z2
-	VBROADCASTSS      c42b20000<>+0(SB), Z4
-	VMINPS            Z2, Z4, Z2
-	VBROADCASTSS      cc2d00000<>+0(SB), Z4
-	VMAXPS            Z2, Z4, Z2
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z4
-	VRNDSCALEPS       $0x08, Z4, Z4
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z4, Z2
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z4, Z2
-	VBROADCASTSS      c39506967<>+0(SB), Z5
-	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z5
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z5
-	VMULPS            Z2, Z2, Z6
-	VFMADD231PS       Z6, Z5, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
 	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
-	VSCALEFPS         Z4, Z2, Z2
+	VSCALEFPS         Z3, Z2, Z2
 	VADDPS            Z2, Z1, Z1
 	ADDQ              $0x00000010, DX
 	SUBQ              $0x00000010, CX
@@ -4599,9 +4593,9 @@ done2:
 	BZHIL             CX, BX, BX
 	KMOVW             BX, K1
 	VMOVUPS.Z         (AX)(DX*4), K1, Z2
-	VBROADCASTSS      cff800000<>+0(SB), Z4
-	VBLENDMPS         Z2, Z4, K1, Z3
-	VSUBPS            Z0, Z3, Z0
+	VBROADCASTSS      cff800000<>+0(SB), Z3
+	VPBLENDMD         Z2, Z3, K1, Z2
+	VSUBPS            Z0, Z2, Z0
 	VBROADCASTSS      c42b20000<>+0(SB), Z2
 	VMINPS            Z0, Z2, Z0
 	VBROADCASTSS      cc2d00000<>+0(SB), Z2
@@ -8574,6 +8568,1249 @@ rows17:
 	VMOVUPS   Z0, K1, (CX)
 
 end13:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func maxPoolAVX512(dst []float32, arg []uint8, x []float32, n int, c int, kh int, kw int, pixel int, rowStep int, tapStep int, first int, width int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·maxPoolAVX512(SB), NOSPLIT, $8-144
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         arg_base+24(FP), CX
+	MOVQ         x_base+48(FP), DX
+	MOVQ         n+72(FP), BX
+	MOVQ         rowStep+112(FP), SI
+	SHLQ         $0x02, SI
+	MOVQ         tapStep+120(FP), DI
+	SHLQ         $0x02, DI
+	MOVQ         first+128(FP), R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	MOVQ         width+136(FP), R8
+	VMOVD        R8, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         kw+96(FP), R8
+	VMOVD        R8, X2
+	VPBROADCASTD X2, Z2
+	VPSUBD       Z2, Z1, Z1
+	TESTQ        BX, BX
+	JZ           done2
+
+pixel1:
+	MOVQ c+80(FP), R8
+	XORQ R9, R9
+	CMPQ R8, $0x00000010
+	JB   tail4
+
+channels3:
+	VBROADCASTSS cff800000<>+0(SB), Z2
+	VMOVAPS      Z0, Z3
+	VMOVAPS      Z0, Z4
+	MOVQ         kh+88(FP), R11
+	LEAQ         (DX)(R9*4), R10
+
+windowRow6:
+	MOVQ kw+96(FP), R13
+	MOVQ R10, R12
+
+tap7:
+	VMOVUPS     (R12), Z5
+	VCMPPS      $0x1e, Z2, Z5, K1
+	VCMPPS      $0x03, Z5, Z5, K2
+	KORW        K1, K2, K1
+	VPBLENDMD   Z5, Z2, K1, Z2
+	VPBLENDMD   Z3, Z4, K1, Z4
+	VPADDD.BCST c00000001<>+0(SB), Z3, Z3
+	ADDQ        DI, R12
+	DECQ        R13
+	JNZ         tap7
+	VPADDD      Z1, Z3, Z3
+	ADDQ        SI, R10
+	DECQ        R11
+	JNZ         windowRow6
+	VMOVUPS     Z2, (AX)(R9*4)
+	VPMOVDB     Z4, (CX)(R9*1)
+	ADDQ        $0x00000010, R9
+	SUBQ        $0x00000010, R8
+	CMPQ        R8, $0x00000010
+	JAE         channels3
+
+tail4:
+	TESTQ        R8, R8
+	JZ           next5
+	MOVL         $0xffffffff, R10
+	BZHIL        R8, R10, R10
+	KMOVW        R10, K1
+	VBROADCASTSS cff800000<>+0(SB), Z2
+	VMOVAPS      Z0, Z3
+	VMOVAPS      Z0, Z4
+	MOVQ         kh+88(FP), R10
+	LEAQ         (DX)(R9*4), R8
+
+windowRow8:
+	MOVQ kw+96(FP), R12
+	MOVQ R8, R11
+
+tap9:
+	VMOVUPS.Z   (R11), K1, Z5
+	VCMPPS      $0x1e, Z2, Z5, K2
+	VCMPPS      $0x03, Z5, Z5, K3
+	KORW        K2, K3, K2
+	VPBLENDMD   Z5, Z2, K2, Z2
+	VPBLENDMD   Z3, Z4, K2, Z4
+	VPADDD.BCST c00000001<>+0(SB), Z3, Z3
+	ADDQ        DI, R11
+	DECQ        R12
+	JNZ         tap9
+	VPADDD      Z1, Z3, Z3
+	ADDQ        SI, R8
+	DECQ        R10
+	JNZ         windowRow8
+	VMOVUPS     Z2, K1, (AX)(R9*4)
+	VPMOVDB     Z4, K1, (CX)(R9*1)
+
+next5:
+	MOVQ c+80(FP), R8
+	ADDQ R8, CX
+	LEAQ (AX)(R8*4), AX
+	MOVQ pixel+104(FP), R8
+	SHLQ $0x02, R8
+	ADDQ R8, DX
+	DECQ BX
+	JNZ  pixel1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA c00000001<>+0(SB)/4, $0x00000001
+DATA c00000001<>+4(SB)/4, $0x00000001
+DATA c00000001<>+8(SB)/4, $0x00000001
+DATA c00000001<>+12(SB)/4, $0x00000001
+DATA c00000001<>+16(SB)/4, $0x00000001
+DATA c00000001<>+20(SB)/4, $0x00000001
+DATA c00000001<>+24(SB)/4, $0x00000001
+DATA c00000001<>+28(SB)/4, $0x00000001
+GLOBL c00000001<>(SB), RODATA|NOPTR, $32
+
+// func unpoolSetAVX512(dx []float32, dy []float32, arg []uint8, y []float32, n int, c int, kw int, pixel int, tapStep int, first int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·unpoolSetAVX512(SB), NOSPLIT, $8-144
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dy_base+24(FP), CX
+	MOVQ         arg_base+48(FP), DX
+	MOVQ         y_base+72(FP), BX
+	MOVQ         y_len+80(FP), SI
+	MOVQ         n+96(FP), DI
+	MOVQ         tapStep+128(FP), R8
+	SHLQ         $0x02, R8
+	MOVQ         first+136(FP), R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	TESTQ        DI, DI
+	JZ           done2
+
+pixel1:
+	MOVQ c+104(FP), R9
+	XORQ R10, R10
+	CMPQ R9, $0x00000010
+	JB   tail4
+
+channels3:
+	VMOVUPS     (CX)(R10*4), Z1
+	TESTQ       SI, SI
+	JZ          bare6
+	VMOVUPS     (BX)(R10*4), Z2
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z2, K1
+	VMOVAPS.Z   Z1, K1, Z1
+
+bare6:
+	VPMOVZXBD (DX)(R10*1), Z2
+	VMOVAPS   Z0, Z3
+	MOVQ      kw+112(FP), R12
+	LEAQ      (AX)(R10*4), R11
+
+tap7:
+	VPCMPEQD    Z3, Z2, K1
+	VMOVAPS.Z   Z1, K1, Z4
+	VMOVUPS     Z4, (R11)
+	VPADDD.BCST c00000001<>+0(SB), Z3, Z3
+	ADDQ        R8, R11
+	DECQ        R12
+	JNZ         tap7
+	ADDQ        $0x00000010, R10
+	SUBQ        $0x00000010, R9
+	CMPQ        R9, $0x00000010
+	JAE         channels3
+
+tail4:
+	TESTQ       R9, R9
+	JZ          next5
+	MOVL        $0xffffffff, R11
+	BZHIL       R9, R11, R11
+	KMOVW       R11, K1
+	VMOVUPS.Z   (CX)(R10*4), K1, Z1
+	TESTQ       SI, SI
+	JZ          bare8
+	VMOVUPS.Z   (BX)(R10*4), K1, Z2
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z2, K2
+	VMOVAPS.Z   Z1, K2, Z1
+
+bare8:
+	VPMOVZXBD.Z (DX)(R10*1), K1, Z2
+	VMOVAPS     Z0, Z3
+	MOVQ        kw+112(FP), R9
+	LEAQ        (AX)(R10*4), R10
+
+tap9:
+	VPCMPEQD    Z3, Z2, K2
+	VMOVAPS.Z   Z1, K2, Z4
+	VMOVUPS     Z4, K1, (R10)
+	VPADDD.BCST c00000001<>+0(SB), Z3, Z3
+	ADDQ        R8, R10
+	DECQ        R9
+	JNZ         tap9
+
+next5:
+	MOVQ c+104(FP), R9
+	ADDQ R9, DX
+	LEAQ (CX)(R9*4), CX
+	LEAQ (BX)(R9*4), BX
+	MOVQ pixel+120(FP), R9
+	SHLQ $0x02, R9
+	ADDQ R9, AX
+	DECQ DI
+	JNZ  pixel1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func unpoolAddAVX512(dx []float32, dy []float32, arg []uint8, y []float32, n int, c int, kw int, pixel int, tapStep int, first int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·unpoolAddAVX512(SB), NOSPLIT, $8-144
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dx_base+0(FP), AX
+	MOVQ         dy_base+24(FP), CX
+	MOVQ         arg_base+48(FP), DX
+	MOVQ         y_base+72(FP), BX
+	MOVQ         y_len+80(FP), SI
+	MOVQ         n+96(FP), DI
+	MOVQ         tapStep+128(FP), R8
+	SHLQ         $0x02, R8
+	MOVQ         first+136(FP), R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	TESTQ        DI, DI
+	JZ           done2
+
+pixel1:
+	MOVQ c+104(FP), R9
+	XORQ R10, R10
+	CMPQ R9, $0x00000010
+	JB   tail4
+
+channels3:
+	VMOVUPS     (CX)(R10*4), Z1
+	TESTQ       SI, SI
+	JZ          bare6
+	VMOVUPS     (BX)(R10*4), Z2
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z2, K1
+	VMOVAPS.Z   Z1, K1, Z1
+
+bare6:
+	VPMOVZXBD (DX)(R10*1), Z2
+	VMOVAPS   Z0, Z3
+	MOVQ      kw+112(FP), R12
+	LEAQ      (AX)(R10*4), R11
+
+tap7:
+	VPCMPEQD    Z3, Z2, K1
+	VMOVAPS.Z   Z1, K1, Z4
+	VMOVUPS     (R11), Z5
+	VADDPS      Z4, Z5, Z4
+	VMOVUPS     Z4, (R11)
+	VPADDD.BCST c00000001<>+0(SB), Z3, Z3
+	ADDQ        R8, R11
+	DECQ        R12
+	JNZ         tap7
+	ADDQ        $0x00000010, R10
+	SUBQ        $0x00000010, R9
+	CMPQ        R9, $0x00000010
+	JAE         channels3
+
+tail4:
+	TESTQ       R9, R9
+	JZ          next5
+	MOVL        $0xffffffff, R11
+	BZHIL       R9, R11, R11
+	KMOVW       R11, K1
+	VMOVUPS.Z   (CX)(R10*4), K1, Z1
+	TESTQ       SI, SI
+	JZ          bare8
+	VMOVUPS.Z   (BX)(R10*4), K1, Z2
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z2, K2
+	VMOVAPS.Z   Z1, K2, Z1
+
+bare8:
+	VPMOVZXBD.Z (DX)(R10*1), K1, Z2
+	VMOVAPS     Z0, Z3
+	MOVQ        kw+112(FP), R9
+	LEAQ        (AX)(R10*4), R10
+
+tap9:
+	VPCMPEQD    Z3, Z2, K2
+	VMOVAPS.Z   Z1, K2, Z4
+	VMOVUPS.Z   (R10), K1, Z5
+	VADDPS      Z4, Z5, Z4
+	VMOVUPS     Z4, K1, (R10)
+	VPADDD.BCST c00000001<>+0(SB), Z3, Z3
+	ADDQ        R8, R10
+	DECQ        R9
+	JNZ         tap9
+
+next5:
+	MOVQ c+104(FP), R9
+	ADDQ R9, DX
+	LEAQ (CX)(R9*4), CX
+	LEAQ (BX)(R9*4), BX
+	MOVQ pixel+120(FP), R9
+	SHLQ $0x02, R9
+	ADDQ R9, AX
+	DECQ DI
+	JNZ  pixel1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func toFloat16AVX512(dst []uint16, x []float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·toFloat16AVX512(SB), NOSPLIT, $8-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     dst_len+8(FP), DX
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000020
+	JB       done2
+
+loop1:
+	VMOVUPS   (CX)(BX*4), Z0
+	VCVTPS2PH $0x00, Z0, (AX)(BX*2)
+	VMOVUPS   64(CX)(BX*4), Z0
+	VCVTPS2PH $0x00, Z0, 32(AX)(BX*2)
+	ADDQ      $0x00000020, BX
+	SUBQ      $0x00000020, DX
+	CMPQ      DX, $0x00000020
+	JAE       loop1
+
+done2:
+	CMPQ DX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS   (CX)(BX*4), Z0
+	VCVTPS2PH $0x00, Z0, (AX)(BX*2)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DX
+	CMPQ      DX, $0x00000010
+	JAE       loop3
+
+done4:
+	TESTQ     DX, DX
+	JZ        end5
+	MOVL      $0xffffffff, SI
+	BZHIL     DX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (CX)(BX*4), K1, Z0
+	VCVTPS2PH $0x00, Z0, K1, (AX)(BX*2)
+
+end5:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func fromFloat16AVX512(dst []float32, x []uint16)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·fromFloat16AVX512(SB), NOSPLIT, $8-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     dst_len+8(FP), DX
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000020
+	JB       done2
+
+loop1:
+	VCVTPH2PS (CX)(BX*2), Z0
+	VMOVUPS   Z0, (AX)(BX*4)
+	VCVTPH2PS 32(CX)(BX*2), Z0
+	VMOVUPS   Z0, 64(AX)(BX*4)
+	ADDQ      $0x00000020, BX
+	SUBQ      $0x00000020, DX
+	CMPQ      DX, $0x00000020
+	JAE       loop1
+
+done2:
+	CMPQ DX, $0x00000010
+	JB   done4
+
+loop3:
+	VCVTPH2PS (CX)(BX*2), Z0
+	VMOVUPS   Z0, (AX)(BX*4)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DX
+	CMPQ      DX, $0x00000010
+	JAE       loop3
+
+done4:
+	TESTQ       DX, DX
+	JZ          end5
+	MOVL        $0xffffffff, SI
+	BZHIL       DX, SI, SI
+	KMOVW       SI, K1
+	VCVTPH2PS.Z (CX)(BX*2), K1, Z0
+	VMOVUPS     Z0, K1, (AX)(BX*4)
+
+end5:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func toBFloat16AVX512(dst []uint16, x []float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·toBFloat16AVX512(SB), NOSPLIT, $8-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     dst_len+8(FP), DX
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000020
+	JB       done2
+
+loop1:
+	VMOVUPS     (CX)(BX*4), Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST c00000001<>+0(SB), Z1, Z1
+	VPADDD.BCST c00007fff<>+0(SB), Z0, Z2
+	VPADDD      Z1, Z2, Z1
+	VPSRLD      $0x10, Z1, Z1
+	VPSRLD      $0x10, Z0, Z2
+	VORPS.BCST  c00000040<>+0(SB), Z2, Z2
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z2, Z1, K1, Z0
+	VPMOVDW     Z0, (AX)(BX*2)
+	VMOVUPS     64(CX)(BX*4), Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST c00000001<>+0(SB), Z1, Z1
+	VPADDD.BCST c00007fff<>+0(SB), Z0, Z2
+	VPADDD      Z1, Z2, Z1
+	VPSRLD      $0x10, Z1, Z1
+	VPSRLD      $0x10, Z0, Z2
+	VORPS.BCST  c00000040<>+0(SB), Z2, Z2
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z2, Z1, K1, Z0
+	VPMOVDW     Z0, 32(AX)(BX*2)
+	ADDQ        $0x00000020, BX
+	SUBQ        $0x00000020, DX
+	CMPQ        DX, $0x00000020
+	JAE         loop1
+
+done2:
+	CMPQ DX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS     (CX)(BX*4), Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST c00000001<>+0(SB), Z1, Z1
+	VPADDD.BCST c00007fff<>+0(SB), Z0, Z2
+	VPADDD      Z1, Z2, Z1
+	VPSRLD      $0x10, Z1, Z1
+	VPSRLD      $0x10, Z0, Z2
+	VORPS.BCST  c00000040<>+0(SB), Z2, Z2
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z2, Z1, K1, Z0
+	VPMOVDW     Z0, (AX)(BX*2)
+	ADDQ        $0x00000010, BX
+	SUBQ        $0x00000010, DX
+	CMPQ        DX, $0x00000010
+	JAE         loop3
+
+done4:
+	TESTQ       DX, DX
+	JZ          end5
+	MOVL        $0xffffffff, SI
+	BZHIL       DX, SI, SI
+	KMOVW       SI, K1
+	VMOVUPS.Z   (CX)(BX*4), K1, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST c00000001<>+0(SB), Z1, Z1
+	VPADDD.BCST c00007fff<>+0(SB), Z0, Z2
+	VPADDD      Z1, Z2, Z1
+	VPSRLD      $0x10, Z1, Z1
+	VPSRLD      $0x10, Z0, Z2
+	VORPS.BCST  c00000040<>+0(SB), Z2, Z2
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z2, Z1, K2, Z0
+	VPMOVDW     Z0, K1, (AX)(BX*2)
+
+end5:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA c00007fff<>+0(SB)/4, $0x00007fff
+DATA c00007fff<>+4(SB)/4, $0x00007fff
+DATA c00007fff<>+8(SB)/4, $0x00007fff
+DATA c00007fff<>+12(SB)/4, $0x00007fff
+DATA c00007fff<>+16(SB)/4, $0x00007fff
+DATA c00007fff<>+20(SB)/4, $0x00007fff
+DATA c00007fff<>+24(SB)/4, $0x00007fff
+DATA c00007fff<>+28(SB)/4, $0x00007fff
+GLOBL c00007fff<>(SB), RODATA|NOPTR, $32
+
+DATA c00000040<>+0(SB)/4, $0x00000040
+DATA c00000040<>+4(SB)/4, $0x00000040
+DATA c00000040<>+8(SB)/4, $0x00000040
+DATA c00000040<>+12(SB)/4, $0x00000040
+DATA c00000040<>+16(SB)/4, $0x00000040
+DATA c00000040<>+20(SB)/4, $0x00000040
+DATA c00000040<>+24(SB)/4, $0x00000040
+DATA c00000040<>+28(SB)/4, $0x00000040
+GLOBL c00000040<>(SB), RODATA|NOPTR, $32
+
+// func fromBFloat16AVX512(dst []float32, x []uint16)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·fromBFloat16AVX512(SB), NOSPLIT, $8-48
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     x_base+24(FP), CX
+	MOVQ     dst_len+8(FP), DX
+	XORQ     BX, BX
+	CMPQ     DX, $0x00000020
+	JB       done2
+
+loop1:
+	VPMOVZXWD (CX)(BX*2), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)(BX*4)
+	VPMOVZXWD 32(CX)(BX*2), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 64(AX)(BX*4)
+	ADDQ      $0x00000020, BX
+	SUBQ      $0x00000020, DX
+	CMPQ      DX, $0x00000020
+	JAE       loop1
+
+done2:
+	CMPQ DX, $0x00000010
+	JB   done4
+
+loop3:
+	VPMOVZXWD (CX)(BX*2), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)(BX*4)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DX
+	CMPQ      DX, $0x00000010
+	JAE       loop3
+
+done4:
+	TESTQ       DX, DX
+	JZ          end5
+	MOVL        $0xffffffff, SI
+	BZHIL       DX, SI, SI
+	KMOVW       SI, K1
+	VPMOVZXWD.Z (CX)(BX*2), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)(BX*4)
+
+end5:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func fromUint8AVX512(dst []float32, x []uint8, scale float32, shift float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·fromUint8AVX512(SB), NOSPLIT, $8-56
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         dst_len+8(FP), DX
+	VBROADCASTSS scale+48(FP), Z0
+	VBROADCASTSS shift+52(FP), Z1
+	XORQ         BX, BX
+	CMPQ         DX, $0x00000020
+	JB           done2
+
+loop1:
+	VPMOVZXBD (CX)(BX*1), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, (AX)(BX*4)
+	VPMOVZXBD 16(CX)(BX*1), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, 64(AX)(BX*4)
+	ADDQ      $0x00000020, BX
+	SUBQ      $0x00000020, DX
+	CMPQ      DX, $0x00000020
+	JAE       loop1
+
+done2:
+	CMPQ DX, $0x00000010
+	JB   done4
+
+loop3:
+	VPMOVZXBD (CX)(BX*1), Z2
+	VCVTDQ2PS Z2, Z2
+	VMULPS    Z0, Z2, Z2
+	VADDPS    Z1, Z2, Z2
+	VMOVUPS   Z2, (AX)(BX*4)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DX
+	CMPQ      DX, $0x00000010
+	JAE       loop3
+
+done4:
+	TESTQ       DX, DX
+	JZ          end5
+	MOVL        $0xffffffff, SI
+	BZHIL       DX, SI, SI
+	KMOVW       SI, K1
+	VPMOVZXBD.Z (CX)(BX*1), K1, Z2
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z0
+	VADDPS      Z1, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)(BX*4)
+
+end5:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func dropoutAVX512(dst []float32, x []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·dropoutAVX512(SB), NOSPLIT, $8-80
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     dst_len+8(FP), CX
+	MOVQ     x_base+24(FP), DX
+	MOVL     $0x0000aaaa, BX
+	KMOVW    BX, K1
+	MOVL     first+48(FP), BX
+	XORQ     SI, SI
+	SHRQ     $0x06, CX
+	JZ       done2
+
+group1:
+	VMOVD         BX, X0
+	VPBROADCASTD  X0, Z0
+	VMOVUPS       lanes<>+0(SB), Z1
+	VPADDD        Z1, Z0, Z0
+	VBROADCASTSS  layer+52(FP), Z1
+	VBROADCASTSS  step0+56(FP), Z2
+	VBROADCASTSS  step1+60(FP), Z3
+	VBROADCASTSS  key0+64(FP), Z4
+	VBROADCASTSS  key1+68(FP), Z5
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VXORPS        Z1, Z8, Z1
+	VXORPS        Z4, Z1, Z1
+	VXORPS        Z3, Z7, Z3
+	VXORPS        Z5, Z3, Z3
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VXORPS        Z2, Z8, Z2
+	VXORPS        Z4, Z2, Z2
+	VXORPS        Z0, Z7, Z0
+	VXORPS        Z5, Z0, Z0
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VXORPS        Z3, Z8, Z3
+	VXORPS        Z4, Z3, Z3
+	VXORPS        Z1, Z7, Z1
+	VXORPS        Z5, Z1, Z1
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VXORPS        Z0, Z8, Z0
+	VXORPS        Z4, Z0, Z0
+	VXORPS        Z2, Z7, Z2
+	VXORPS        Z5, Z2, Z2
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VXORPS        Z1, Z8, Z1
+	VXORPS        Z4, Z1, Z1
+	VXORPS        Z3, Z7, Z3
+	VXORPS        Z5, Z3, Z3
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VXORPS        Z2, Z8, Z2
+	VXORPS        Z4, Z2, Z2
+	VXORPS        Z0, Z7, Z0
+	VXORPS        Z5, Z0, Z0
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VXORPS        Z3, Z8, Z3
+	VXORPS        Z4, Z3, Z3
+	VXORPS        Z1, Z7, Z1
+	VXORPS        Z5, Z1, Z1
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VXORPS        Z0, Z8, Z0
+	VXORPS        Z4, Z0, Z0
+	VXORPS        Z2, Z7, Z2
+	VXORPS        Z5, Z2, Z2
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VXORPS        Z1, Z8, Z1
+	VXORPS        Z4, Z1, Z1
+	VXORPS        Z3, Z7, Z3
+	VXORPS        Z5, Z3, Z3
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VXORPS        Z2, Z8, Z2
+	VXORPS        Z4, Z2, Z2
+	VXORPS        Z0, Z7, Z0
+	VXORPS        Z5, Z0, Z0
+	VBROADCASTSS  threshold+72(FP), Z4
+	VBROADCASTSS  scale+76(FP), Z5
+	VPSRLD        $0x08, Z2, Z2
+	VCVTDQ2PS     Z2, Z2
+	VCVTDQ2PS     Z4, Z6
+	VCMPPS        $0x1d, Z6, Z2, K2
+	VMOVUPS       (DX)(SI*4), Z2
+	VMULPS        Z5, Z2, Z2
+	VMOVAPS.Z     Z2, K2, Z2
+	VMOVUPS       Z2, (AX)(SI*4)
+	VPSRLD        $0x08, Z3, Z2
+	VCVTDQ2PS     Z2, Z2
+	VCVTDQ2PS     Z4, Z3
+	VCMPPS        $0x1d, Z3, Z2, K2
+	VMOVUPS       64(DX)(SI*4), Z2
+	VMULPS        Z5, Z2, Z2
+	VMOVAPS.Z     Z2, K2, Z2
+	VMOVUPS       Z2, 64(AX)(SI*4)
+	VPSRLD        $0x08, Z0, Z0
+	VCVTDQ2PS     Z0, Z0
+	VCVTDQ2PS     Z4, Z2
+	VCMPPS        $0x1d, Z2, Z0, K2
+	VMOVUPS       128(DX)(SI*4), Z0
+	VMULPS        Z5, Z0, Z0
+	VMOVAPS.Z     Z0, K2, Z0
+	VMOVUPS       Z0, 128(AX)(SI*4)
+	VPSRLD        $0x08, Z1, Z0
+	VCVTDQ2PS     Z0, Z0
+	VCVTDQ2PS     Z4, Z1
+	VCMPPS        $0x1d, Z1, Z0, K2
+	VMOVUPS       192(DX)(SI*4), Z0
+	VMULPS        Z5, Z0, Z0
+	VMOVAPS.Z     Z0, K2, Z0
+	VMOVUPS       Z0, 192(AX)(SI*4)
+	ADDQ          $0x00000040, SI
+	ADDL          $0x00000010, BX
+	DECQ          CX
+	JNZ           group1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+DATA lanes<>+0(SB)/4, $0x00000000
+DATA lanes<>+4(SB)/4, $0x00000001
+DATA lanes<>+8(SB)/4, $0x00000002
+DATA lanes<>+12(SB)/4, $0x00000003
+DATA lanes<>+16(SB)/4, $0x00000004
+DATA lanes<>+20(SB)/4, $0x00000005
+DATA lanes<>+24(SB)/4, $0x00000006
+DATA lanes<>+28(SB)/4, $0x00000007
+DATA lanes<>+32(SB)/4, $0x00000008
+DATA lanes<>+36(SB)/4, $0x00000009
+DATA lanes<>+40(SB)/4, $0x0000000a
+DATA lanes<>+44(SB)/4, $0x0000000b
+DATA lanes<>+48(SB)/4, $0x0000000c
+DATA lanes<>+52(SB)/4, $0x0000000d
+DATA lanes<>+56(SB)/4, $0x0000000e
+DATA lanes<>+60(SB)/4, $0x0000000f
+GLOBL lanes<>(SB), RODATA|NOPTR, $64
+
+DATA cd2511f53<>+0(SB)/4, $0xd2511f53
+DATA cd2511f53<>+4(SB)/4, $0xd2511f53
+DATA cd2511f53<>+8(SB)/4, $0xd2511f53
+DATA cd2511f53<>+12(SB)/4, $0xd2511f53
+DATA cd2511f53<>+16(SB)/4, $0xd2511f53
+DATA cd2511f53<>+20(SB)/4, $0xd2511f53
+DATA cd2511f53<>+24(SB)/4, $0xd2511f53
+DATA cd2511f53<>+28(SB)/4, $0xd2511f53
+GLOBL cd2511f53<>(SB), RODATA|NOPTR, $32
+
+DATA ccd9e8d57<>+0(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+4(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+8(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+12(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+16(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+20(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+24(SB)/4, $0xcd9e8d57
+DATA ccd9e8d57<>+28(SB)/4, $0xcd9e8d57
+GLOBL ccd9e8d57<>(SB), RODATA|NOPTR, $32
+
+DATA c9e3779b9<>+0(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+4(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+8(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+12(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+16(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+20(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+24(SB)/4, $0x9e3779b9
+DATA c9e3779b9<>+28(SB)/4, $0x9e3779b9
+GLOBL c9e3779b9<>(SB), RODATA|NOPTR, $32
+
+DATA cbb67ae85<>+0(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+4(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+8(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+12(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+16(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+20(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+24(SB)/4, $0xbb67ae85
+DATA cbb67ae85<>+28(SB)/4, $0xbb67ae85
+GLOBL cbb67ae85<>(SB), RODATA|NOPTR, $32
+
+// func uniformAVX512(dst []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, a float32, b float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·uniformAVX512(SB), NOSPLIT, $8-56
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     dst_len+8(FP), CX
+	MOVL     $0x0000aaaa, DX
+	KMOVW    DX, K1
+	MOVL     first+24(FP), DX
+	XORQ     BX, BX
+	SHRQ     $0x06, CX
+	JZ       done2
+
+group1:
+	VMOVD         DX, X0
+	VPBROADCASTD  X0, Z0
+	VMOVUPS       lanes<>+0(SB), Z1
+	VPADDD        Z1, Z0, Z0
+	VBROADCASTSS  layer+28(FP), Z1
+	VBROADCASTSS  step0+32(FP), Z2
+	VBROADCASTSS  step1+36(FP), Z3
+	VBROADCASTSS  key0+40(FP), Z4
+	VBROADCASTSS  key1+44(FP), Z5
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VXORPS        Z1, Z8, Z1
+	VXORPS        Z4, Z1, Z1
+	VXORPS        Z3, Z7, Z3
+	VXORPS        Z5, Z3, Z3
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VXORPS        Z2, Z8, Z2
+	VXORPS        Z4, Z2, Z2
+	VXORPS        Z0, Z7, Z0
+	VXORPS        Z5, Z0, Z0
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VXORPS        Z3, Z8, Z3
+	VXORPS        Z4, Z3, Z3
+	VXORPS        Z1, Z7, Z1
+	VXORPS        Z5, Z1, Z1
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VXORPS        Z0, Z8, Z0
+	VXORPS        Z4, Z0, Z0
+	VXORPS        Z2, Z7, Z2
+	VXORPS        Z5, Z2, Z2
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VXORPS        Z1, Z8, Z1
+	VXORPS        Z4, Z1, Z1
+	VXORPS        Z3, Z7, Z3
+	VXORPS        Z5, Z3, Z3
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VXORPS        Z2, Z8, Z2
+	VXORPS        Z4, Z2, Z2
+	VXORPS        Z0, Z7, Z0
+	VXORPS        Z5, Z0, Z0
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VXORPS        Z3, Z8, Z3
+	VXORPS        Z4, Z3, Z3
+	VXORPS        Z1, Z7, Z1
+	VXORPS        Z5, Z1, Z1
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VXORPS        Z0, Z8, Z0
+	VXORPS        Z4, Z0, Z0
+	VXORPS        Z2, Z7, Z2
+	VXORPS        Z5, Z2, Z2
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VXORPS        Z1, Z8, Z1
+	VXORPS        Z4, Z1, Z1
+	VXORPS        Z3, Z7, Z3
+	VXORPS        Z5, Z3, Z3
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VXORPS        Z2, Z8, Z2
+	VXORPS        Z4, Z2, Z2
+	VXORPS        Z0, Z7, Z0
+	VXORPS        Z5, Z0, Z0
+	VBROADCASTSS  a+48(FP), Z4
+	VBROADCASTSS  b+52(FP), Z5
+	VPSRLD        $0x08, Z2, Z2
+	VCVTDQ2PS     Z2, Z2
+	VMULPS        Z5, Z2, Z2
+	VADDPS        Z4, Z2, Z2
+	VMOVUPS       Z2, (AX)(BX*4)
+	VPSRLD        $0x08, Z3, Z2
+	VCVTDQ2PS     Z2, Z2
+	VMULPS        Z5, Z2, Z2
+	VADDPS        Z4, Z2, Z2
+	VMOVUPS       Z2, 64(AX)(BX*4)
+	VPSRLD        $0x08, Z0, Z0
+	VCVTDQ2PS     Z0, Z0
+	VMULPS        Z5, Z0, Z0
+	VADDPS        Z4, Z0, Z0
+	VMOVUPS       Z0, 128(AX)(BX*4)
+	VPSRLD        $0x08, Z1, Z0
+	VCVTDQ2PS     Z0, Z0
+	VMULPS        Z5, Z0, Z0
+	VADDPS        Z4, Z0, Z0
+	VMOVUPS       Z0, 192(AX)(BX*4)
+	ADDQ          $0x00000040, BX
+	ADDL          $0x00000010, DX
+	DECQ          CX
+	JNZ           group1
+
+done2:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

@@ -105,7 +105,7 @@ func Uniform(dst []float32, key RandKey, first int, lo, hi float32) {
 func uniformSome(dst []float32, key RandKey, first int, a, b float32) {
 	for i := range dst {
 		w, place := key.words(first + i)
-		dst[i] = a + b*float32(w[place]>>8)
+		dst[i] = a + float32(b*float32(w[place]>>8)) // rounded twice on every machine
 	}
 }
 
@@ -145,7 +145,7 @@ func uniformGeneric(dst []float32, first, layer, step0, step1, key0, key1 uint32
 		for lane := range 16 {
 			w := philox([4]uint32{first + uint32(at/group*16+lane), layer, step0, step1}, key0, key1)
 			for k, v := range w {
-				dst[at+16*k+lane] = a + b*float32(v>>8)
+				dst[at+16*k+lane] = a + float32(b*float32(v>>8))
 			}
 		}
 	}

@@ -1,5 +1,7 @@
 package vec
 
+//go:generate go -C _asm run .
+
 import "millrace.dev/learn/internal/cpu"
 
 // block is the number of elements of one kernel call on a contiguous range: long enough that the

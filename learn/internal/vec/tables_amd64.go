@@ -74,4 +74,15 @@ var (
 	bnInputMaskedTab     = table[bnInputsKernel]{bnInputMaskedGeneric, bnInputMaskedAVX2, bnInputMaskedAVX512}
 	bnInputResidualTab   = table[bnInputsKernel]{bnInputResidualGeneric, bnInputResidualAVX2, bnInputResidualAVX512}
 	lnGradTab            = table[lnGradKernel]{lnGradGeneric, lnGradAVX2, lnGradAVX512}
+	maxPoolTab           = table[maxPoolKernel]{maxPoolGeneric, maxPoolWhole, maxPoolAVX512}
+	unpoolSetTab         = table[unpoolKernel]{unpoolSetGeneric, unpoolSetWhole, unpoolSetAVX512}
+	unpoolAddTab         = table[unpoolKernel]{unpoolAddGeneric, unpoolAddWhole, unpoolAddAVX512}
+	toFloat16Tab         = table[toHalfKernel]{toFloat16Generic, toFloat16Whole, toFloat16AVX512}
+	fromFloat16Tab       = table[fromHalfKernel]{fromFloat16Generic, fromFloat16Whole, fromFloat16AVX512}
+	toBFloat16Tab        = table[toHalfKernel]{toBFloat16Generic, toBFloat16Whole, toBFloat16AVX512}
+	fromBFloat16Tab      = table[fromHalfKernel]{fromBFloat16Generic, fromBFloat16Whole, fromBFloat16AVX512}
+	fromUint8Tab         = table[fromByteKernel]{fromUint8Generic, fromUint8Whole, fromUint8AVX512}
+	dropoutTab           = table[dropoutKernel]{dropoutGeneric, dropoutAVX2, dropoutAVX512}
+	uniformTab           = table[uniformKernel]{uniformGeneric, uniformAVX2, uniformAVX512}
+	transposeTab         = table[transposeKernel]{transposeGeneric, transposeWhole, transposeWhole}
 )

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+	"github.com/mmcloughlin/avo/x86"
 )
 
 type op3 = func(ops ...operand.Op)
@@ -199,9 +200,9 @@ func (a *asm) choose(m *mask, x vec, y src) vec {
 		switch {
 		case a.wide && isConst:
 			b := a.copyOf(c)
-			a.VBLENDMPS(x[h], b[h], m.k, d[h])
+			a.blend(x[h], b[h], m.k, d[h])
 		case a.wide:
-			a.VBLENDMPS(x[h], y.(vec)[h], m.k, d[h])
+			a.blend(x[h], y.(vec)[h], m.k, d[h])
 		case isConst:
 			b := a.register()
 			a.VMOVUPS(c, b)
@@ -211,6 +212,17 @@ func (a *asm) choose(m *mask, x vec, y src) vec {
 		}
 	}
 	return d
+}
+
+// blend is x where k is set and y elsewhere. avo takes every masked instruction but those that zero
+// to read its destination, which a blend does not: told so, it would keep registers for nothing.
+func (a *asm) blend(x, y reg.VecVirtual, k reg.OpmaskVirtual, d reg.VecVirtual) {
+	i, err := x86.VPBLENDMD(x, y, k, d)
+	if err != nil {
+		panic(err)
+	}
+	i.Inputs = []operand.Op{x, y, k}
+	a.Instruction(i)
 }
 
 // keep is x where the mask is set and 0 elsewhere.

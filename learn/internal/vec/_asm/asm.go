@@ -14,13 +14,15 @@ import (
 // register when wide, else a pair of 256-bit registers.
 type asm struct {
 	*build.Context
-	wide   bool
-	consts map[uint32]operand.Mem
-	masks  operand.Mem // AVX2: 16 dwords of ones, then 16 of zeros
-	single bool        // AVX2: a vec is one register, of 8 lanes, for now
-	saved  operand.Mem
-	labels int
-	fn     string // of the function being emitted
+	wide    bool
+	consts  map[uint32]operand.Mem
+	masks   operand.Mem       // AVX2: 16 dwords of ones, then 16 of zeros
+	odd     reg.OpmaskVirtual // AVX-512: the odd lanes, where a kernel sets it
+	numbers *operand.Mem      // 0, 1, … 15
+	single  bool              // AVX2: a vec is one register, of 8 lanes, for now
+	saved   operand.Mem
+	labels  int
+	fn      string // of the function being emitted
 }
 
 // vec is a vector of 16 lanes of 32 bits.

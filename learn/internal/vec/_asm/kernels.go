@@ -6,4 +6,8 @@ func emitAll(a *asm, names *registry) {
 	emitOptimisers(a, names)
 	emitReductions(a, names)
 	emitPanels(a, names)
+	emitPools(a, names)
+	emitConversions(a, names)
+	emitRandom(a, names)
+	emitTranspose(a, names)
 }

@@ -85,7 +85,10 @@ func formatted(src []byte) []byte {
 }
 
 // registry collects the kernels' names with the Go type of their table's entries.
-type registry struct{ names, types []string }
+type registry struct {
+	names, types []string
+	whole        map[string]int // levels whose assembly is called through a Go function that does the rest
+}
 
 // add notes a kernel; the second instruction set repeats the names of the first.
 func (r *registry) add(name, typ string) {
@@ -95,6 +98,16 @@ func (r *registry) add(name, typ string) {
 		}
 	}
 	r.names, r.types = append(r.names, name), append(r.types, typ)
+}
+
+// addWhole notes a kernel that does only whole vectors on AVX2 (levels 1) or on both instruction sets
+// (levels 2): its entry there is the Go function named "<name>Whole".
+func (r *registry) addWhole(name, typ string, levels int) {
+	if r.whole == nil {
+		r.whole = map[string]int{}
+	}
+	r.whole[name] = levels
+	r.add(name, typ)
 }
 
 // tables prints the table of each kernel, with assembly or without.
@@ -109,6 +122,9 @@ func (r *registry) tables(asm bool) []byte {
 		variants := []string{n + "Generic", n + "Generic", n + "Generic"}
 		if asm {
 			variants[1], variants[2] = n+"AVX2", n+"AVX512"
+			for l := range r.whole[n] {
+				variants[1+l] = n + "Whole"
+			}
 		}
 		fmt.Fprintf(&b, "\t%sTab = table[%s]{%s}\n", n, r.types[i], strings.Join(variants, ", "))
 	}

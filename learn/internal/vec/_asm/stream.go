@@ -93,6 +93,20 @@ func (a *asm) overRange(at, n reg.GPVirtual, unroll int, step func(disp int, m *
 	a.Label(end)
 }
 
+// overWhole emits a loop over the whole vectors of n elements.
+func (a *asm) overWhole(at, n reg.GPVirtual, step func(disp int, m *mask)) {
+	loop, done := a.label("loop"), a.label("done")
+	a.CMPQ(n, operand.U32(16))
+	a.JB(operand.LabelRef(done))
+	a.Label(loop)
+	step(0, nil)
+	a.ADDQ(operand.U32(16), at)
+	a.SUBQ(operand.U32(16), n)
+	a.CMPQ(n, operand.U32(16))
+	a.JAE(operand.LabelRef(loop))
+	a.Label(done)
+}
+
 // byHalves emits step once for each register of a vec, with vecs of one register meanwhile.
 func (a *asm) byHalves(m *mask, step func(h int, m *mask)) {
 	if a.wide {

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/operand"
+)
+
+// Philox4x32-10: each lane encrypts a block of its own; see philox.go of package vec.
+
+const (
+	philoxM0, philoxM1 = 0xD2511F53, 0xCD9E8D57
+	philoxW0, philoxW1 = 0x9E3779B9, 0xBB67AE85
+	philoxRounds       = 10
+)
+
+// mulWide gives the upper and lower halves of the 64-bit products of lanes with a constant.
+// The multiply takes even lanes: the odd ones are shifted down first, and their products merged.
+func (a *asm) mulWide(x vec, by operand.Mem) (hi, lo vec) {
+	odd := a.shifted(a.VPSRLQ, 32, x)
+	even := a.apply(a.VPMULUDQ, a.VPMULUDQ_BCST, x, by, a.vec())
+	odd = a.apply(a.VPMULUDQ, a.VPMULUDQ_BCST, odd, by, odd)
+	hi = a.mergeOdd(a.shifted(a.VPSRLQ, 32, even), odd)
+	lo = a.mergeOdd(even, a.shifted(a.VPSLLQ, 32, odd))
+	return hi, lo
+}
+
+// mergeOdd takes the odd lanes of odd and the even ones of even.
+func (a *asm) mergeOdd(even, odd vec) vec {
+	d := a.vec()
+	for h := range a.halves() {
+		if a.wide {
+			a.blend(odd[h], even[h], a.odd, d[h])
+		} else {
+			a.VPBLENDD(operand.U8(0xaa), odd[h], even[h], d[h])
+		}
+	}
+	return d
+}
+
+// philox encrypts the counters c in place under the keys k0, k1, the same for all lanes.
+func (a *asm) philox(c *[4]vec, k0, k1 vec) {
+	m0, m1 := a.constBits(philoxM0), a.constBits(philoxM1)
+	for r := range philoxRounds {
+		if r > 0 {
+			k0, k1 = a.addInts(k0, a.constBits(philoxW0)), a.addInts(k1, a.constBits(philoxW1))
+		}
+		h0, l0 := a.mulWide(c[0], m0)
+		h1, l1 := a.mulWide(c[2], m1)
+		*c = [4]vec{a.xor(a.xor(h1, c[1]), k0), l1, a.xor(a.xor(h0, c[3]), k1), l0}
+	}
+}
+
+// lanes is 0, 1, … 15 in dwords.
+func (a *asm) lanes() operand.Mem {
+	if a.numbers == nil {
+		m := a.StaticGlobal("lanes")
+		a.DataAttributes(attr.RODATA | attr.NOPTR)
+		for i := range 16 {
+			a.AddDatum(4*i, operand.U32(i))
+		}
+		a.numbers = &m
+	}
+	return *a.numbers
+}
+
+// random emits a kernel that makes the words of whole groups of 64 elements of dst. use turns 16
+// words, of the elements from the given place on, into numbers.
+func (a *asm) random(name, signature string, use func(words vec, x operand.Mem, params []vec) vec, in string, params ...string) {
+	a.begin(name, signature)
+	dst, n := a.pointer("dst"), a.length("dst")
+	x := dst
+	if in != "" {
+		x = a.pointer(in)
+	}
+	if a.wide {
+		ones := a.GP32()
+		a.MOVL(operand.U32(0xaaaa), ones)
+		a.odd = a.K()
+		a.KMOVW(ones, a.odd)
+	}
+	block := a.GP32()
+	a.Load(a.Param("first"), block)
+	at := a.GP64()
+	a.XORQ(at, at)
+	loop, done := a.label("group"), a.label("done")
+	a.SHRQ(operand.U8(6), n)
+	a.JZ(operand.LabelRef(done))
+	a.Label(loop)
+	a.byHalves(nil, func(h int, _ *mask) {
+		first := a.vec()
+		t := a.XMM()
+		a.VMOVD(block, t)
+		a.VPBROADCASTD(t, first[0])
+		numbers := a.vec()
+		a.VMOVUPS(a.lanes().Offset(32*h), numbers[0])
+		c := [4]vec{a.addInts(first, numbers), a.scalar("layer"), a.scalar("step0"), a.scalar("step1")}
+		a.philox(&c, a.scalar("key0"), a.scalar("key1"))
+		var p []vec
+		for _, name := range params {
+			p = append(p, a.scalar(name))
+		}
+		for k, words := range c {
+			disp := 64*k + 32*h
+			v := use(a.shifted(a.VPSRLD, 8, words), operand.Mem{Base: x, Index: at, Scale: 4, Disp: disp}, p)
+			a.store(v, operand.Mem{Base: dst, Index: at, Scale: 4, Disp: disp}, nil)
+		}
+	})
+	a.ADDQ(operand.U32(64), at)
+	a.ADDL(operand.U32(16), block)
+	a.DECQ(n)
+	a.JNZ(operand.LabelRef(loop))
+	a.Label(done)
+	a.end()
+}
+
+const counterParams = "first, layer, step0, step1, key0, key1"
+
+func emitRandom(a *asm, names *registry) {
+	a.random("dropout", "func(dst, x []float32, "+counterParams+", threshold uint32, scale float32)",
+		func(words vec, x operand.Mem, p []vec) vec {
+			// words and threshold are below 2²⁴: signed integers and exact as floats
+			kept := a.compare(ge, a.toFloats(words), a.toFloats(p[0]))
+			return a.keep(kept, a.mul(a.load(x, nil), p[1]))
+		}, "x", "threshold", "scale")
+	a.random("uniform", "func(dst []float32, "+counterParams+" uint32, a, b float32)",
+		func(words vec, _ operand.Mem, p []vec) vec {
+			return a.add(a.mul(a.toFloats(words), p[1]), p[0])
+		}, "", "a", "b")
+	names.add("dropout", "dropoutKernel")
+	names.add("uniform", "uniformKernel")
+}
