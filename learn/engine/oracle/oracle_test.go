@@ -8,6 +8,6 @@ import (
 	"millrace.dev/learn/engine/oracle"
 )
 
-func TestCompliance(t *testing.T) {
-	enginetest.Run(t, func(testing.TB, int) engine.Engine { return oracle.New() })
+func TestStructure(t *testing.T) {
+	enginetest.Structure(t, func(testing.TB, int) engine.Engine { return oracle.New() })
 }
