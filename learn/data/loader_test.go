@@ -83,6 +83,33 @@ func TestLoaderIsDeterministic(t *testing.T) {
 	})
 }
 
+// What happens to a sample depends on the sample and the epoch, not on the batch or rank it
+// falls into.
+func TestAugmentationFollowsTheSample(t *testing.T) {
+	ds := small(t, 24, 6, 6, 1)
+	seen := map[[2]int][]float32{} // by epoch and sample
+	for _, plan := range []Plan{
+		{Batch: 4, Shuffle: true, Seed: 5},
+		{Batch: 7, Shuffle: true, Seed: 5},
+		{Batch: 3, Seed: 5},
+		{Batch: 5, Seed: 5, Rank: 0, Ranks: 2},
+		{Batch: 5, Seed: 5, Rank: 1, Ranks: 2},
+	} {
+		for _, b := range take(t, ds, LoaderOptions{Plan: plan, Augment: manyChanges, Epochs: 2}, 100) {
+			for i, index := range b.indices {
+				key, got := [2]int{b.at.Epoch, index}, b.x[i*36:(i+1)*36]
+				if want, ok := seen[key]; ok && !slices.Equal(got, want) {
+					t.Fatalf("%+v: sample %d of epoch %d comes otherwise than before", plan, index, b.at.Epoch)
+				}
+				seen[key] = got
+			}
+		}
+	}
+	if len(seen) != 48 {
+		t.Errorf("%d samples came in two epochs of 24", len(seen))
+	}
+}
+
 // The samples that come are the data set's, unchanged without augmentation.
 func TestLoaderGivesTheSamples(t *testing.T) {
 	ds := small(t, 10, 3)
@@ -228,6 +255,15 @@ func TestLoaderRefusesNonsense(t *testing.T) {
 		if l, err := NewLoader(small(t, 4, 1), opt); err == nil {
 			l.Close()
 			t.Errorf("%+v is accepted", opt)
+		}
+	}
+}
+
+func BenchmarkOpenExtract(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Open(DefaultName, Options{}); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
