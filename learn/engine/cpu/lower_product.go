@@ -134,7 +134,7 @@ func eachRange(r gemm.Region, f updater) {
 // fuseUpdate makes the update part of the product that computes its gradient, if it is one and
 // the rule works element by element.
 func (c *compiler) fuseUpdate(o *op, update *graph.Node) bool {
-	if update.Op != "update" || update.In[3] != o.node.Out[0] || update.Attr.(graph.UpdateAttr).Kind == graph.LARS {
+	if update.Op != "update" || len(o.node.Out) == 0 || update.In[3] != o.node.Out[0] || update.Attr.(graph.UpdateAttr).Kind == graph.LARS {
 		return false
 	}
 	n := o.node
