@@ -145,10 +145,7 @@ func (c *correlation) filter(b *block, g int, args *Args) {
 		row := whole
 		row.a = offset(whole.a, t*c.y.dil*c.pitch)
 		row.b = at(weights, start+t*c.x.taps*k*b.bk)
-		row.load = whole.load || t > 0
-		if t < c.y.taps-1 {
-			row.relu, row.bias, row.res, row.mask = false, nil, nil, nil
-		}
+		row.part(t == 0, t == c.y.taps-1)
 		row.run()
 	}
 }

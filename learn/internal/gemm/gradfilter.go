@@ -99,10 +99,7 @@ func (g *gradFilter) begin(row, group, image int, args *Args) block {
 	n := g.s.OC / g.s.Groups
 	b := block{rows: 1, n: n, bp: panel, bk: g.s.OC, bj: g.ow * g.s.OC}
 	b.epilogue(args, row*g.s.OC+group*n, group*n)
-	b.load = b.load || image > 0
-	if image < g.s.N-1 {
-		b.relu, b.bias, b.res, b.mask = false, nil, nil, nil
-	}
+	b.part(image == 0, image == g.s.N-1)
 	return b
 }
 

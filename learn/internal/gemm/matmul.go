@@ -11,8 +11,10 @@ const (
 	grain = 3 << 19
 	// maxChunks is enough for eight threads to share a phase evenly.
 	maxChunks = 16
-	// depth is the step along k: a tile's rows of A stay in the first-level cache, a packed B in the second.
-	depth = 256
+	// maxKC is the longest step along k: a tile's rows of A stay in the first-level cache, a packed B in the second.
+	maxKC = 256
+	// padBlock is the number of rows of A that are copied at a time, to the second-level cache.
+	padBlock = 112
 )
 
 // matmul is C[m×n] = op(A)·op(B), cut into chunks of rows or of columns.
@@ -22,6 +24,8 @@ type matmul struct {
 	byRows         bool
 	step           int // rows or columns in a chunk
 	pack           packing
+	padA           bool // rows of A are copied, as they evict each other from the cache where they stand
+	depth          int  // step along k
 }
 
 // packing is where the rows of B are brought together.
@@ -31,6 +35,7 @@ const (
 	packNone   packing = iota // B is read in place
 	packWorker                // each chunk packs its own columns, depth rows at a time
 	packShared                // a first phase packs all of B for all chunks
+	packDots                  // B is read in place, transposed, by dot products
 )
 
 // NewMatMul plans C[m×n] = op(A)·op(B), where op(A) is m×k and op(B) is k×n. With transA the matrix A is stored as
@@ -66,29 +71,37 @@ func tooLarge(dims ...int) bool {
 }
 
 func newMatMul(m, n, k int, transA, transB bool) *matmul {
-	g := &matmul{m: m, n: n, k: k, transA: transA, transB: transB, byRows: transA || m >= 2*n}
+	g := &matmul{m: m, n: n, k: k, transA: transA, transB: transB, byRows: transA || m >= n}
+	g.pack = g.choosePacking()
+	g.padA = !transA && m >= 28 && k > 64 && g.pack != packDots && aliases(k)
+	g.depth = max(k, 1)
+	if g.m > 28 {
+		g.depth = roundUp(ceil(max(k, 1), ceil(max(k, 1), maxKC)), 8)
+	}
 	chunks := chunksFor(m * n * k)
 	if g.byRows {
 		g.step = roundUp(ceil(m, chunks), 2)
 	} else {
 		g.step = roundUp(ceil(n, chunks), g.columnGrain())
 	}
-	g.pack = g.choosePacking()
 	return g
 }
 
-// columnGrain is the width that the kernels for m rows fill.
+// columnGrain is the width that the kernels for m rows fill, wider if the rows of A are copied for each chunk.
 func (g *matmul) columnGrain() int {
 	switch {
-	case g.m <= 3:
+	case g.padA || g.m <= 3:
 		return 128
-	case g.m <= 6:
+	case g.m <= 6 || g.m >= 48:
 		return 64
 	}
 	return panel
 }
 
 func (g *matmul) choosePacking() packing {
+	if g.transB && !g.byRows && g.m <= maxDotRows && g.k >= minDotDepth && g.k <= maxDotDepth {
+		return packDots
+	}
 	pays := g.transB || g.m >= 48 && g.n >= 256
 	switch {
 	case !pays:
@@ -107,7 +120,12 @@ func (g *matmul) plan() *Plan {
 		p.shared = g.k * roundUp(g.n, panel)
 		p.phases = append(p.phases, phase{chunks: g.packChunks(), run: g.packB})
 	case packWorker:
-		p.worker = min(depth, g.k) * roundUp(min(g.step, g.n), panel)
+		p.worker = g.depth * roundUp(min(g.step, g.n), panel)
+	case packDots:
+		compute.run = g.dots
+	}
+	if g.padA {
+		p.worker += padBlock * g.pitchA()
 	}
 	p.phases = append(p.phases, compute)
 	return p
@@ -154,47 +172,69 @@ func (g *matmul) packPanel(dst, b []float32, n0, n, k0, k int) {
 
 func (g *matmul) compute(chunk int, args *Args, worker []float32) {
 	r := g.region(chunk)
-	b := block{
-		rows: 1, m: r.Row1 - r.Row0, n: r.Col1 - r.Col0, cm: g.n,
-		am: g.k, ak: 1, nj: 1, bp: panel, bk: g.n,
+	whole := block{
+		rows: 1, m: r.Row1 - r.Row0, n: r.Col1 - r.Col0, cm: g.n, am: g.k, ak: 1, nj: 1, bp: panel, bk: g.n,
 	}
 	if g.transA {
-		b.am, b.ak = 1, g.m
+		whole.am, whole.ak = 1, g.m
 	}
-	b.epilogue(args, r.Row0*g.n+r.Col0, r.Col0)
-	a := r.Row0 * b.am
-	if g.pack != packWorker {
-		g.whole(b, args, a, r)
-		return
-	}
-	final := b
-	for k0 := 0; k0 == 0 || k0 < g.k; k0 += depth {
-		b := final
-		b.nk = min(depth, g.k-k0)
-		for i := 0; i < b.n; i += panel {
-			g.packPanel(worker[i*b.nk:], args.B, r.Col0+i, min(panel, b.n-i), k0, b.nk)
+	whole.epilogue(args, r.Row0*g.n+r.Col0, r.Col0)
+	for k := 0; k == 0 || k < g.k; k += g.depth {
+		b := whole
+		b.nk = min(g.depth, g.k-k)
+		b.part(k == 0, k+b.nk == g.k)
+		used := g.operandB(&b, r, k, args, worker)
+		a := r.Row0*b.am + k*b.ak
+		if !g.padA {
+			b.a = at(args.A, a)
+			b.run()
+			continue
 		}
-		b.b, b.bk, b.bp = at(worker, 0), panel, b.nk*panel
-		b.a = at(args.A, a+k0*b.ak)
-		if k0 > 0 {
-			b.load = true
+		for m := 0; m < whole.m; m += padBlock {
+			part := b
+			part.m = min(padBlock, whole.m-m)
+			padRows(worker[used:], args.A[a+m*g.k:], part.m, b.nk, g.k, g.pitchA())
+			part.a, part.am = at(worker, used), g.pitchA()
+			part.moveC(m * g.n)
+			part.run()
 		}
-		if k0+b.nk < g.k {
-			b.relu, b.bias, b.res, b.mask = false, nil, nil, nil
-		}
-		b.run()
 	}
 }
 
-// whole computes a chunk from B in place, or packed as a whole.
-func (g *matmul) whole(b block, args *Args, a int, r Region) {
-	b.nk = g.k
-	b.a = at(args.A, a)
-	if g.pack == packShared {
-		b.b, b.bk, b.bp = at(args.Shared, r.Col0*g.k), panel, g.k*panel
-	} else {
-		b.b = at(args.B, r.Col0)
+// pitchA is the distance of the copied rows of A.
+func (g *matmul) pitchA() int { return roundUp(g.depth, 16) + 16 }
+
+// operandB points the block at rows [k, k+nk) of op(B) for region r and returns how much of worker it uses.
+func (g *matmul) operandB(b *block, r Region, k int, args *Args, worker []float32) int {
+	switch g.pack {
+	case packWorker:
+		for i := 0; i < b.n; i += panel {
+			g.packPanel(worker[i*b.nk:], args.B, r.Col0+i, min(panel, b.n-i), k, b.nk)
+		}
+		b.b, b.bk, b.bp = at(worker, 0), panel, b.nk*panel
+		return b.nk * roundUp(b.n, panel)
+	case packShared:
+		b.b, b.bk, b.bp = at(args.Shared, r.Col0*g.k+k*panel), panel, g.k*panel
+	default:
+		b.b = at(args.B, k*g.n+r.Col0)
 	}
+	return 0
+}
+
+// dots computes a chunk of A·Bᵀ by dot products, and the epilogue after them.
+func (g *matmul) dots(chunk int, args *Args, _ []float32) {
+	r := g.region(chunk)
+	d := dotBlock{
+		a: args.A, b: args.B[r.Col0*g.k:], c: args.Out[r.Col0:], m: g.m, n: r.Col1 - r.Col0, k: g.k,
+		am: g.k, bn: g.k, cm: g.n, load: args.Accumulate,
+	}
+	d.run()
+	if args.Bias == nil && args.Residual == nil && args.Mask == nil && !args.ReLU {
+		return
+	}
+	b := block{rows: 1, m: d.m, n: d.n, cm: g.n, bp: panel}
+	b.epilogue(args, r.Col0, r.Col0)
+	b.load = true
 	b.run()
 }
 
@@ -203,6 +243,19 @@ func (b *block) epilogue(args *Args, c, n int) {
 	b.c = at(args.Out, c)
 	b.bias, b.res, b.mask = at(args.Bias, n), at(args.Residual, c), at(args.Mask, c)
 	b.load, b.relu = args.Accumulate, args.ReLU
+}
+
+// part makes the block one of several steps along k: only the first starts as C says, only the last has an epilogue.
+func (b *block) part(first, last bool) {
+	b.load = b.load || !first
+	if !last {
+		b.relu, b.bias, b.res, b.mask = false, nil, nil, nil
+	}
+}
+
+// moveC moves C, and what has its layout, n floats on.
+func (b *block) moveC(n int) {
+	b.c, b.res, b.mask = offset(b.c, n), offset(b.res, n), offset(b.mask, n)
 }
 
 // at returns the address of s[i], or nil if s has none.

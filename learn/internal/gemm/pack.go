@@ -1,14 +1,13 @@
 package gemm
 
-// packRows copies n ≤ panel columns of k rows, stride floats apart, to rows of panel floats.
-func packRows(dst, src []float32, n, k, stride int) {
-	for i := range k {
-		copy(dst[i*panel:i*panel+n], src[i*stride:i*stride+n])
-	}
-}
+import "millrace.dev/learn/internal/cpu"
 
-// packGrain is the number of floats worth a chunk of packing.
-const packGrain = 1 << 16
+const (
+	// packGrain is the number of floats worth a chunk of packing.
+	packGrain = 1 << 16
+	// packCall bounds the rows or columns that one call into assembly packs.
+	packCall = 2048
+)
 
 // packedWidth is the number of columns that n columns of a packed matrix occupy: panels of equal size, or less than one.
 func packedWidth(n int) int {
@@ -18,12 +17,53 @@ func packedWidth(n int) int {
 	return roundUp(n, panel)
 }
 
+// packRows copies n ≤ panel columns of k rows, stride floats apart, to rows of panel floats.
+func packRows(dst, src []float32, n, k, stride int) {
+	if n < panel || cpu.Current() == cpu.Generic {
+		for i := range k {
+			copy(dst[i*panel:i*panel+n], src[i*stride:i*stride+n])
+		}
+		return
+	}
+	for i := 0; i < k; i += packCall {
+		packRows32(&dst[i*panel], &src[i*stride], min(packCall, k-i), 4*stride)
+	}
+}
+
 // packTransposed copies n ≤ panel rows of k floats, stride floats apart, to the columns of k rows, pitch floats apart.
 func packTransposed(dst, src []float32, n, k, stride, pitch int) {
-	for j := range n {
-		row := src[j*stride : j*stride+k]
-		for i, v := range row {
+	done := 0
+	if cpu.Current() != cpu.Generic {
+		for ; done+8 <= n; done += 8 {
+			for i := 0; i < k; i += packCall {
+				transpose8(&dst[i*pitch+done], &src[done*stride+i], min(packCall, k-i), 4*stride, 4*pitch)
+			}
+		}
+	}
+	for j := done; j < n; j++ {
+		for i, v := range src[j*stride : j*stride+k] {
 			dst[i*pitch+j] = v
 		}
 	}
+}
+
+// padRows copies rows of n floats, stride floats apart, to rows pitch floats apart.
+func padRows(dst, src []float32, rows, n, stride, pitch int) {
+	for i := range rows {
+		copy(dst[i*pitch:i*pitch+n], src[i*stride:i*stride+n])
+	}
+}
+
+// aliases reports whether so many of the rows of a tile, stride floats apart, fall into the same sets of a
+// first-level cache that they evict each other.
+func aliases(stride int) bool {
+	const sets, line, rows, most = 64, 16, 14, 4
+	var count [sets]int
+	for i := range rows {
+		set := i * stride / line % sets
+		if count[set]++; count[set] > most {
+			return true
+		}
+	}
+	return false
 }

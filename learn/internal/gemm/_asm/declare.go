@@ -8,11 +8,16 @@ import (
 )
 
 // declarations collects the Go side of generated kernels.
-type declarations struct{ decls, cases bytes.Buffer }
+type declarations struct{ decls, tiles, dots bytes.Buffer }
 
 func (d *declarations) add(t *tile) {
 	fmt.Fprintf(&d.decls, "//go:noescape\nfunc %s(t *tile)\n\n", t.name())
-	fmt.Fprintf(&d.cases, "case %d:\n%s(t)\n", t.id(), t.name())
+	fmt.Fprintf(&d.tiles, "case %d:\n%s(t)\n", t.id(), t.name())
+}
+
+func (d *declarations) addDots(k *dots) {
+	fmt.Fprintf(&d.decls, "//go:noescape\nfunc %s(d *dots)\n\n", k.name())
+	fmt.Fprintf(&d.dots, "case %d:\n%s(d)\n", k.id(), k.name())
 }
 
 func (d *declarations) source(s *isa) []byte {
@@ -21,10 +26,30 @@ func (d *declarations) source(s *isa) []byte {
 	b.WriteString("package gemm\n\n")
 	b.Write(d.decls.Bytes())
 	fmt.Fprintf(&b, "//go:noescape\nfunc %sPeak(rounds int)\n\n", s.name)
-	fmt.Fprintf(&b, "// %sTile runs the kernel whose number is id (see tileID).\nfunc %[1]sTile(id int, t *tile) {\nswitch id {\n%sdefault: panic(\"gemm: no such tile\")\n}\n}\n", s.name, d.cases.String())
+	fmt.Fprintf(&b, selectTile, s.name, d.tiles.String())
+	fmt.Fprintf(&b, selectDots, s.name, d.dots.String())
 	out, err := format.Source(b.Bytes())
 	if err != nil {
 		log.Fatal(err)
 	}
 	return out
 }
+
+const selectTile = `// %sTile runs the kernel whose number is id (see tileID).
+func %[1]sTile(id int, t *tile) {
+	switch id {
+	%sdefault:
+		panic("gemm: no such tile")
+	}
+}
+`
+
+const selectDots = `
+// %sDots runs the kernel whose number is id (see dotsID).
+func %[1]sDots(id int, d *dots) {
+	switch id {
+	%sdefault:
+		panic("gemm: no such tile of dot products")
+	}
+}
+`

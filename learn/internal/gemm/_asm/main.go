@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/mmcloughlin/avo/build"
-	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
 )
@@ -20,8 +19,7 @@ func main() {
 	flag.Parse()
 	for _, isa := range []*isa{avx512, avx2} {
 		var decl declarations
-		ctx := build.NewContext()
-		ctx.ConstraintExpr("amd64")
+		ctx := newContext()
 		isa.tables(ctx)
 		for _, kind := range isa.tiles {
 			for mr := 1; mr <= kind.rows; mr++ {
@@ -30,19 +28,34 @@ func main() {
 				decl.add(t)
 			}
 		}
-		emitPeak(ctx, isa)
-		file, err := ctx.Result()
-		if err != nil {
-			log.Fatal(err)
+		for _, size := range isa.dots {
+			d := &dots{Context: ctx, isa: isa, mr: size[0], nr: size[1]}
+			d.emit()
+			decl.addDots(d)
 		}
-		base := fmt.Sprintf("%s/tile_%s_amd64", *dir, isa.name)
-		write(base+".s", assemble(file))
+		emitPeak(ctx, isa)
+		base := fmt.Sprintf("%s/kernels_%s_amd64", *dir, isa.name)
+		write(base+".s", assemble(ctx))
 		write(base+".go", decl.source(isa))
 	}
+	ctx := newContext()
+	emitPackRows(ctx)
+	emitTranspose(ctx)
+	write(*dir+"/pack_amd64.s", assemble(ctx))
 }
 
-// assemble allocates nothing (all registers are physical) and prints Go assembly.
-func assemble(file *ir.File) []byte {
+func newContext() *build.Context {
+	ctx := build.NewContext()
+	ctx.ConstraintExpr("amd64")
+	return ctx
+}
+
+// assemble prints what a context holds as Go assembly.
+func assemble(ctx *build.Context) []byte {
+	file, err := ctx.Result()
+	if err != nil {
+		log.Fatal(err)
+	}
 	if err := pass.Compile.Execute(file); err != nil {
 		log.Fatal(err)
 	}

@@ -120,12 +120,7 @@ func (t *tile) prologue() {
 	}
 	t.saved, t.flush = t.AllocLocal(4), t.AllocLocal(4)
 
-	t.STMXCSR(t.saved)
-	t.MOVL(t.saved, reg.EAX)
-	t.ORL(U32(0x8040), reg.EAX)
-	t.MOVL(reg.EAX, t.flush)
-	t.LDMXCSR(t.flush)
-
+	flushSubnormals(t.Context, t.saved, t.flush)
 	for i, off := range []int{offA, offB, offC, offBias, offRes, offMask, offNT} {
 		t.MOVQ(field(off), reg.RAX)
 		t.MOVQ(reg.RAX, *locals[i])

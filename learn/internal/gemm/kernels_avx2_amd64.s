@@ -6712,6 +6712,617 @@ mask:
 	VZEROUPPER
 	RET
 
+// func avx2Dots1x1(d uintptr)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·avx2Dots1x1(SB), NOSPLIT, $40-8
+	MOVQ    d+0(FP), DI
+	STMXCSR 32(SP)
+	MOVL    32(SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 36(SP)
+	LDMXCSR 36(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, (SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    64(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    24(DI), R10
+	LEAQ    (R10)(R10*2), R11
+	MOVQ    32(DI), R12
+	LEAQ    (R12)(R12*2), R13
+	MOVQ    40(DI), R14
+	MOVQ    56(DI), CX
+
+tiles:
+	MOVQ   (SP), R8
+	MOVQ   8(SP), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   48(DI), CX
+	TESTQ  CX, CX
+	JE     rest
+
+step:
+	VMOVUPS     (R8), Y2
+	VMOVUPS     (R9), Y3
+	VFMADD231PS Y3, Y2, Y0
+	VMOVUPS     32(R8), Y2
+	VMOVUPS     32(R9), Y3
+	VFMADD231PS Y3, Y2, Y1
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+	DECQ        CX
+	JNE         step
+
+rest:
+	CMPQ        56(DI), $0x00
+	JE          reduce
+	XORL        AX, AX
+	MOVL        $0x00000008, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  (R8), Y15, Y2
+	VMASKMOVPS  (R9), Y15, Y3
+	VFMADD231PS Y3, Y2, Y0
+	XORL        AX, AX
+	MOVL        $0x00000010, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  32(R8), Y15, Y2
+	VMASKMOVPS  32(R9), Y15, Y3
+	VFMADD231PS Y3, Y2, Y1
+
+reduce:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	TESTB        $0x01, 96(DI)
+	JE           store
+	MOVQ         16(SP), R15
+	VADDSS       (R15), X0, X0
+
+store:
+	MOVQ    16(SP), R15
+	VMOVSS  X0, (R15)
+	MOVQ    72(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    80(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    88(DI), AX
+	ADDQ    AX, 16(SP)
+	DECQ    24(SP)
+	JNE     tiles
+	LDMXCSR 32(SP)
+	VZEROUPPER
+	RET
+
+// func avx2Dots2x1(d uintptr)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·avx2Dots2x1(SB), NOSPLIT, $40-8
+	MOVQ    d+0(FP), DI
+	STMXCSR 32(SP)
+	MOVL    32(SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 36(SP)
+	LDMXCSR 36(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, (SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    64(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    24(DI), R10
+	LEAQ    (R10)(R10*2), R11
+	MOVQ    32(DI), R12
+	LEAQ    (R12)(R12*2), R13
+	MOVQ    40(DI), R14
+	MOVQ    56(DI), CX
+
+tiles:
+	MOVQ   (SP), R8
+	MOVQ   8(SP), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   48(DI), CX
+	TESTQ  CX, CX
+	JE     rest
+
+step:
+	VMOVUPS     (R8), Y4
+	VMOVUPS     (R8)(R10*1), Y5
+	VMOVUPS     (R9), Y6
+	VFMADD231PS Y6, Y4, Y0
+	VFMADD231PS Y6, Y5, Y2
+	VMOVUPS     32(R8), Y4
+	VMOVUPS     32(R8)(R10*1), Y5
+	VMOVUPS     32(R9), Y6
+	VFMADD231PS Y6, Y4, Y1
+	VFMADD231PS Y6, Y5, Y3
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+	DECQ        CX
+	JNE         step
+
+rest:
+	CMPQ        56(DI), $0x00
+	JE          reduce
+	XORL        AX, AX
+	MOVL        $0x00000008, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  (R8), Y15, Y4
+	VMASKMOVPS  (R8)(R10*1), Y15, Y5
+	VMASKMOVPS  (R9), Y15, Y6
+	VFMADD231PS Y6, Y4, Y0
+	VFMADD231PS Y6, Y5, Y2
+	XORL        AX, AX
+	MOVL        $0x00000010, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  32(R8), Y15, Y4
+	VMASKMOVPS  32(R8)(R10*1), Y15, Y5
+	VMASKMOVPS  32(R9), Y15, Y6
+	VFMADD231PS Y6, Y4, Y1
+	VFMADD231PS Y6, Y5, Y3
+
+reduce:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	TESTB        $0x01, 96(DI)
+	JE           store
+	MOVQ         16(SP), R15
+	VADDSS       (R15), X0, X0
+	ADDQ         R14, R15
+	VADDSS       (R15), X2, X2
+
+store:
+	MOVQ    16(SP), R15
+	VMOVSS  X0, (R15)
+	ADDQ    R14, R15
+	VMOVSS  X2, (R15)
+	MOVQ    72(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    80(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    88(DI), AX
+	ADDQ    AX, 16(SP)
+	DECQ    24(SP)
+	JNE     tiles
+	LDMXCSR 32(SP)
+	VZEROUPPER
+	RET
+
+// func avx2Dots1x2(d uintptr)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·avx2Dots1x2(SB), NOSPLIT, $40-8
+	MOVQ    d+0(FP), DI
+	STMXCSR 32(SP)
+	MOVL    32(SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 36(SP)
+	LDMXCSR 36(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, (SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    64(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    24(DI), R10
+	LEAQ    (R10)(R10*2), R11
+	MOVQ    32(DI), R12
+	LEAQ    (R12)(R12*2), R13
+	MOVQ    40(DI), R14
+	MOVQ    56(DI), CX
+
+tiles:
+	MOVQ   (SP), R8
+	MOVQ   8(SP), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   48(DI), CX
+	TESTQ  CX, CX
+	JE     rest
+
+step:
+	VMOVUPS     (R8), Y4
+	VMOVUPS     (R9), Y5
+	VFMADD231PS Y5, Y4, Y0
+	VMOVUPS     (R9)(R12*1), Y5
+	VFMADD231PS Y5, Y4, Y2
+	VMOVUPS     32(R8), Y4
+	VMOVUPS     32(R9), Y5
+	VFMADD231PS Y5, Y4, Y1
+	VMOVUPS     32(R9)(R12*1), Y5
+	VFMADD231PS Y5, Y4, Y3
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+	DECQ        CX
+	JNE         step
+
+rest:
+	CMPQ        56(DI), $0x00
+	JE          reduce
+	XORL        AX, AX
+	MOVL        $0x00000008, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  (R8), Y15, Y4
+	VMASKMOVPS  (R9), Y15, Y5
+	VFMADD231PS Y5, Y4, Y0
+	VMASKMOVPS  (R9)(R12*1), Y15, Y5
+	VFMADD231PS Y5, Y4, Y2
+	XORL        AX, AX
+	MOVL        $0x00000010, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  32(R8), Y15, Y4
+	VMASKMOVPS  32(R9), Y15, Y5
+	VFMADD231PS Y5, Y4, Y1
+	VMASKMOVPS  32(R9)(R12*1), Y15, Y5
+	VFMADD231PS Y5, Y4, Y3
+
+reduce:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VHADDPS      X2, X0, X0
+	VHADDPS      X0, X0, X0
+	TESTB        $0x01, 96(DI)
+	JE           store
+	MOVQ         16(SP), R15
+	VMOVSD       (R15), X1
+	VADDPS       X1, X0, X0
+
+store:
+	MOVQ    16(SP), R15
+	VMOVSD  X0, (R15)
+	MOVQ    72(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    80(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    88(DI), AX
+	ADDQ    AX, 16(SP)
+	DECQ    24(SP)
+	JNE     tiles
+	LDMXCSR 32(SP)
+	VZEROUPPER
+	RET
+
+// func avx2Dots1x4(d uintptr)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·avx2Dots1x4(SB), NOSPLIT, $40-8
+	MOVQ    d+0(FP), DI
+	STMXCSR 32(SP)
+	MOVL    32(SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 36(SP)
+	LDMXCSR 36(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, (SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    64(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    24(DI), R10
+	LEAQ    (R10)(R10*2), R11
+	MOVQ    32(DI), R12
+	LEAQ    (R12)(R12*2), R13
+	MOVQ    40(DI), R14
+	MOVQ    56(DI), CX
+
+tiles:
+	MOVQ   (SP), R8
+	MOVQ   8(SP), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   48(DI), CX
+	TESTQ  CX, CX
+	JE     rest
+
+step:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R9), Y9
+	VFMADD231PS Y9, Y8, Y0
+	VMOVUPS     (R9)(R12*1), Y9
+	VFMADD231PS Y9, Y8, Y2
+	VMOVUPS     (R9)(R12*2), Y9
+	VFMADD231PS Y9, Y8, Y4
+	VMOVUPS     (R9)(R13*1), Y9
+	VFMADD231PS Y9, Y8, Y6
+	VMOVUPS     32(R8), Y8
+	VMOVUPS     32(R9), Y9
+	VFMADD231PS Y9, Y8, Y1
+	VMOVUPS     32(R9)(R12*1), Y9
+	VFMADD231PS Y9, Y8, Y3
+	VMOVUPS     32(R9)(R12*2), Y9
+	VFMADD231PS Y9, Y8, Y5
+	VMOVUPS     32(R9)(R13*1), Y9
+	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+	DECQ        CX
+	JNE         step
+
+rest:
+	CMPQ        56(DI), $0x00
+	JE          reduce
+	XORL        AX, AX
+	MOVL        $0x00000008, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  (R8), Y15, Y8
+	VMASKMOVPS  (R9), Y15, Y9
+	VFMADD231PS Y9, Y8, Y0
+	VMASKMOVPS  (R9)(R12*1), Y15, Y9
+	VFMADD231PS Y9, Y8, Y2
+	VMASKMOVPS  (R9)(R12*2), Y15, Y9
+	VFMADD231PS Y9, Y8, Y4
+	VMASKMOVPS  (R9)(R13*1), Y15, Y9
+	VFMADD231PS Y9, Y8, Y6
+	XORL        AX, AX
+	MOVL        $0x00000010, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  32(R8), Y15, Y8
+	VMASKMOVPS  32(R9), Y15, Y9
+	VFMADD231PS Y9, Y8, Y1
+	VMASKMOVPS  32(R9)(R12*1), Y15, Y9
+	VFMADD231PS Y9, Y8, Y3
+	VMASKMOVPS  32(R9)(R12*2), Y15, Y9
+	VFMADD231PS Y9, Y8, Y5
+	VMASKMOVPS  32(R9)(R13*1), Y15, Y9
+	VFMADD231PS Y9, Y8, Y7
+
+reduce:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VADDPS       X5, X4, X4
+	VADDPS       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VADDPS       X7, X6, X6
+	VHADDPS      X2, X0, X0
+	VHADDPS      X6, X4, X4
+	VHADDPS      X4, X0, X0
+	TESTB        $0x01, 96(DI)
+	JE           store
+	MOVQ         16(SP), R15
+	VADDPS       (R15), X0, X0
+
+store:
+	MOVQ    16(SP), R15
+	VMOVUPS X0, (R15)
+	MOVQ    72(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    80(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    88(DI), AX
+	ADDQ    AX, 16(SP)
+	DECQ    24(SP)
+	JNE     tiles
+	LDMXCSR 32(SP)
+	VZEROUPPER
+	RET
+
+// func avx2Dots2x2(d uintptr)
+// Requires: AVX, CMOV, FMA3, SSE
+TEXT ·avx2Dots2x2(SB), NOSPLIT, $40-8
+	MOVQ    d+0(FP), DI
+	STMXCSR 32(SP)
+	MOVL    32(SP), AX
+	ORL     $0x00008040, AX
+	MOVL    AX, 36(SP)
+	LDMXCSR 36(SP)
+	MOVQ    (DI), AX
+	MOVQ    AX, (SP)
+	MOVQ    8(DI), AX
+	MOVQ    AX, 8(SP)
+	MOVQ    16(DI), AX
+	MOVQ    AX, 16(SP)
+	MOVQ    64(DI), AX
+	MOVQ    AX, 24(SP)
+	MOVQ    24(DI), R10
+	LEAQ    (R10)(R10*2), R11
+	MOVQ    32(DI), R12
+	LEAQ    (R12)(R12*2), R13
+	MOVQ    40(DI), R14
+	MOVQ    56(DI), CX
+
+tiles:
+	MOVQ   (SP), R8
+	MOVQ   8(SP), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   48(DI), CX
+	TESTQ  CX, CX
+	JE     rest
+
+step:
+	VMOVUPS     (R8), Y8
+	VMOVUPS     (R8)(R10*1), Y9
+	VMOVUPS     (R9), Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y4
+	VMOVUPS     (R9)(R12*1), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     32(R8), Y8
+	VMOVUPS     32(R8)(R10*1), Y9
+	VMOVUPS     32(R9), Y10
+	VFMADD231PS Y10, Y8, Y1
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     32(R9)(R12*1), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VFMADD231PS Y10, Y9, Y7
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+	DECQ        CX
+	JNE         step
+
+rest:
+	CMPQ        56(DI), $0x00
+	JE          reduce
+	XORL        AX, AX
+	MOVL        $0x00000008, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  (R8), Y15, Y8
+	VMASKMOVPS  (R8)(R10*1), Y15, Y9
+	VMASKMOVPS  (R9), Y15, Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y4
+	VMASKMOVPS  (R9)(R12*1), Y15, Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y6
+	XORL        AX, AX
+	MOVL        $0x00000010, CX
+	SUBQ        56(DI), CX
+	CMOVQGE     CX, AX
+	MOVL        $0x00000008, CX
+	CMPQ        AX, CX
+	CMOVQGT     CX, AX
+	LEAQ        laneMasks<>+0(SB), CX
+	VMOVUPS     (CX)(AX*4), Y15
+	VMASKMOVPS  32(R8), Y15, Y8
+	VMASKMOVPS  32(R8)(R10*1), Y15, Y9
+	VMASKMOVPS  32(R9), Y15, Y10
+	VFMADD231PS Y10, Y8, Y1
+	VFMADD231PS Y10, Y9, Y5
+	VMASKMOVPS  32(R9)(R12*1), Y15, Y10
+	VFMADD231PS Y10, Y8, Y3
+	VFMADD231PS Y10, Y9, Y7
+
+reduce:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X2
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VADDPS       X5, X4, X4
+	VADDPS       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X7
+	VADDPS       X7, X6, X6
+	VHADDPS      X2, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X6, X4, X4
+	VHADDPS      X4, X4, X4
+	TESTB        $0x01, 96(DI)
+	JE           store
+	MOVQ         16(SP), R15
+	VMOVSD       (R15), X1
+	VADDPS       X1, X0, X0
+	ADDQ         R14, R15
+	VMOVSD       (R15), X1
+	VADDPS       X1, X4, X4
+
+store:
+	MOVQ    16(SP), R15
+	VMOVSD  X0, (R15)
+	ADDQ    R14, R15
+	VMOVSD  X4, (R15)
+	MOVQ    72(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    80(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    88(DI), AX
+	ADDQ    AX, 16(SP)
+	DECQ    24(SP)
+	JNE     tiles
+	LDMXCSR 32(SP)
+	VZEROUPPER
+	RET
+
 // func avx2Peak(rounds int)
 // Requires: AVX, FMA3
 TEXT ·avx2Peak(SB), NOSPLIT, $0-8

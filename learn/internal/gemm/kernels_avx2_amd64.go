@@ -111,6 +111,21 @@ func avx2lane3x2(t *tile)
 func avx2lane4x2(t *tile)
 
 //go:noescape
+func avx2Dots1x1(d *dots)
+
+//go:noescape
+func avx2Dots2x1(d *dots)
+
+//go:noescape
+func avx2Dots1x2(d *dots)
+
+//go:noescape
+func avx2Dots1x4(d *dots)
+
+//go:noescape
+func avx2Dots2x2(d *dots)
+
+//go:noescape
 func avx2Peak(rounds int)
 
 // avx2Tile runs the kernel whose number is id (see tileID).
@@ -190,5 +205,23 @@ func avx2Tile(id int, t *tile) {
 		avx2lane4x2(t)
 	default:
 		panic("gemm: no such tile")
+	}
+}
+
+// avx2Dots runs the kernel whose number is id (see dotsID).
+func avx2Dots(id int, d *dots) {
+	switch id {
+	case 9:
+		avx2Dots1x1(d)
+	case 10:
+		avx2Dots2x1(d)
+	case 17:
+		avx2Dots1x2(d)
+	case 33:
+		avx2Dots1x4(d)
+	case 18:
+		avx2Dots2x2(d)
+	default:
+		panic("gemm: no such tile of dot products")
 	}
 }

@@ -183,6 +183,30 @@ func avx512lane3x2(t *tile)
 func avx512lane4x2(t *tile)
 
 //go:noescape
+func avx512Dots1x1(d *dots)
+
+//go:noescape
+func avx512Dots2x1(d *dots)
+
+//go:noescape
+func avx512Dots3x1(d *dots)
+
+//go:noescape
+func avx512Dots4x1(d *dots)
+
+//go:noescape
+func avx512Dots1x4(d *dots)
+
+//go:noescape
+func avx512Dots2x4(d *dots)
+
+//go:noescape
+func avx512Dots3x4(d *dots)
+
+//go:noescape
+func avx512Dots4x4(d *dots)
+
+//go:noescape
 func avx512Peak(rounds int)
 
 // avx512Tile runs the kernel whose number is id (see tileID).
@@ -310,5 +334,29 @@ func avx512Tile(id int, t *tile) {
 		avx512lane4x2(t)
 	default:
 		panic("gemm: no such tile")
+	}
+}
+
+// avx512Dots runs the kernel whose number is id (see dotsID).
+func avx512Dots(id int, d *dots) {
+	switch id {
+	case 9:
+		avx512Dots1x1(d)
+	case 10:
+		avx512Dots2x1(d)
+	case 11:
+		avx512Dots3x1(d)
+	case 12:
+		avx512Dots4x1(d)
+	case 33:
+		avx512Dots1x4(d)
+	case 34:
+		avx512Dots2x4(d)
+	case 35:
+		avx512Dots3x4(d)
+	case 36:
+		avx512Dots4x4(d)
+	default:
+		panic("gemm: no such tile of dot products")
 	}
 }

@@ -1,0 +1,11 @@
+package gemm
+
+// packRows32 copies rows of 32 floats, stride bytes apart, one after another.
+//
+//go:noescape
+func packRows32(dst, src *float32, rows, stride int)
+
+// transpose8 writes the columns of eight rows, stride bytes apart, as rows of eight floats, pitch bytes apart.
+//
+//go:noescape
+func transpose8(dst, src *float32, columns, stride, pitch int)
