@@ -80,13 +80,15 @@ func eachLevel(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// lengths are all tails, and ranges longer than a block.
+// lengths are all tails, and ranges longer than a block; a short test takes fewer.
 func lengths() []int {
-	var n []int
+	n := []int{block + 17, 1000}
 	for i := range 68 {
-		n = append(n, i)
+		if !testing.Short() || i < 36 {
+			n = append(n, i)
+		}
 	}
-	return append(n, 127, 1000, block-1, block+17, 2*block+64)
+	return n
 }
 
 // random fills x with normal numbers.
