@@ -1,6 +1,7 @@
 package data
 
 import (
+	"bytes"
 	"embed"
 
 	"github.com/klauspost/compress/zstd"
@@ -35,18 +36,30 @@ func openExtract(opt Options) (*Set, error) {
 	return set, nil
 }
 
-// readExtract reads one embedded IDX file. The frames come with the program, so unlike the
-// user's files they are trusted to unfold to a sensible size.
+// readExtract reads one embedded IDX file, whose elements are bytes. The frames come with
+// the program, so unlike the user's files they are trusted to unfold to a sensible size.
 func readExtract(name string) (*Array, error) {
-	f, err := extract.Open("embedded/" + name + ".zst")
+	frame, err := extract.ReadFile("embedded/" + name + ".zst")
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
 	defer z.Close()
-	return ReadIDX(z, DefaultName+"/"+name, 0)
+	idx, err := z.DecodeAll(frame, nil)
+	if err != nil {
+		return nil, err
+	}
+	label := DefaultName + "/" + name
+	t, shape, offset, err := readIDXHeader(bytes.NewReader(idx), label)
+	if err != nil {
+		return nil, err
+	}
+	body := idx[offset:]
+	if n, ok := product(shape, 1); t != U8 || !ok || n != len(body) {
+		return nil, wrongFile(label, "the program's own copy is damaged")
+	}
+	return &Array{Type: t, Shape: shape, Data: body}, nil
 }

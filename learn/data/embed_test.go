@@ -11,9 +11,9 @@ import (
 // first samples of the published files: the sums of the elements were taken from those.
 func TestExtractIsUnchanged(t *testing.T) {
 	for name, want := range map[string][2]string{ // of the file, of its elements
-		trainImages: {"331042972cd50f3d3e38a4cf772f8543f69274f1002ecd688271647bb4ff9fde", "2929ae1c7b89e0ee6587bbe4911fd5f0a5dafe21ae6ed9b737173cbfe20c12c9"},
+		trainImages: {"64c028849ceedea2e3be1813087e663b0947deb86c884275d781ad38d273db4a", "2929ae1c7b89e0ee6587bbe4911fd5f0a5dafe21ae6ed9b737173cbfe20c12c9"},
 		trainLabels: {"39f856cae25b7ceb2ad4cea9a9e13913c5e67497e941c4dbb252d0e45efa088f", "1022e4632874e71bb84d924c475e6a3428a2deeb8c5a0f612a015c97e4fce7f0"},
-		testImages:  {"8e2625d6421abf9035006428e0ed1f7feb40027e4a252b8c127f61d8e58befc4", "09bbac78738f0229a68f7ca74e62665d7fb34f45ea7a3509ab5c4a202c1370de"},
+		testImages:  {"6aa292aea384ecc12a8c89abf8c54041795e235236d7bcdc08c9d0df9f842771", "09bbac78738f0229a68f7ca74e62665d7fb34f45ea7a3509ab5c4a202c1370de"},
 		testLabels:  {"2b74aa0005a00b58d15df8f509d22761d1a7235f0463abe79152c5195e16b049", "a86243d2b2400909bc0a82f5fd5c9df83bf827852a1543e3dc70af890035a9d4"},
 	} {
 		b, err := extract.ReadFile("embedded/" + name + ".zst")

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -74,7 +73,7 @@ func readIDXIn(folder fs.FS, label, name string, opt Options) (*Array, error) {
 		return nil, &InputError{File: path.Join(label, name), Offset: -1, Err: plainCause(err)}
 	}
 	defer f.Close()
-	return ReadIDX(io.Reader(f), path.Join(label, name), opt.limit())
+	return ReadIDX(f, path.Join(label, name), opt.limit())
 }
 
 // openIDXPair reads the samples at a path, such as train-images-idx3-ubyte.gz, with the

@@ -49,16 +49,13 @@ func extract(from, to string, n int) error {
 	if a.Shape[0] < n {
 		return fmt.Errorf("%s holds %d samples, want at least %d", from, a.Shape[0], n)
 	}
-	var out bytes.Buffer
-	z, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
+	var idx bytes.Buffer
+	if err := data.WriteIDX(&idx, a.Rows(n)); err != nil {
+		return err
+	}
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
 	}
-	if err := data.WriteIDX(z, a.Rows(n)); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return os.WriteFile(to, out.Bytes(), 0o644)
+	return os.WriteFile(to, z.EncodeAll(idx.Bytes(), nil), 0o644)
 }
