@@ -71,10 +71,11 @@ func (g *Graph) backward(n *Node, dy []*Value, needs map[*Value]bool, acc map[*V
 		if !dx[i].Spec.Equal(v.Spec) {
 			return fmt.Errorf("graph: %s: gradient of %q for operand %d is %v, wants %v", n.Path, n.Op, i, dx[i].Spec, v.Spec)
 		}
+		sum := dx[i] // dx may be the outputs of a node: it must not change
 		if have := acc[v]; have != nil {
-			dx[i] = g.Add(have, dx[i])
+			sum = g.Add(have, sum)
 		}
-		acc[v] = dx[i]
+		acc[v] = sum
 	}
 	return nil
 }
