@@ -13,7 +13,7 @@ type UpdateKind string
 //	Adam    g += λw (or, decoupled, w −= lr·λ·w first: AdamW);  m = β1m+(1−β1)g;
 //	        s = β2s+(1−β2)g²;  w −= lr·m̂/(√ŝ+ε),  m̂ = m/(1−β1ᵗ), ŝ = s/(1−β2ᵗ)
 //	RMSProp g += λw;  s = αs+(1−α)g²;  v = μv + g/(√s+ε);  w −= lr·v
-//	LARS    r = η‖w‖/(‖g‖+λ‖w‖+ε), 1 where a norm is 0;  v = μv + r·lr·(g+λw);  w −= v
+//	LARS    r = η‖w‖/(‖g‖+λ‖w‖), 1 where a norm is 0;  v = μv + r·lr·(g+λw);  w −= v
 const (
 	SGD     UpdateKind = "sgd"
 	Adam    UpdateKind = "adam"
@@ -28,7 +28,7 @@ type UpdateAttr struct {
 	Nesterov  bool
 	Beta1     float64 // of Adam
 	Beta2     float64 // β2 of Adam, α of RMSProp
-	Eps       float64
+	Eps       float64 // ε of Adam and RMSProp
 	Decay     float64 // λ
 	Decoupled bool    // AdamW
 	Trust     float64 // η of LARS

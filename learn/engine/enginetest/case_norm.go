@@ -33,6 +33,13 @@ func normCases() []Case {
 			return b.Apply("layer_norm", graph.NormAttr{Eps: 1e-5}, b.Normal(shape...), b.Positive(d), b.Normal(d))[0]
 		})})
 	}
+	cs = append(cs, Case{Name: "layer_norm/residual", Build: one(func(b *Builder) *graph.Value {
+		x := b.Normal(4, 6)
+		for range 2 {
+			x = b.Add(x, b.Apply("layer_norm", graph.NormAttr{Eps: 1e-5}, x, b.Positive(6), b.Normal(6))[0])
+		}
+		return x
+	})})
 	return append(cs, Case{Name: "batch_norm/used twice", Build: one(func(b *Builder) *graph.Value {
 		gamma, beta, mean, variance := b.Positive(4), b.Normal(4), b.Kept(4), b.Kept(4)
 		a := graph.NormAttr{Eps: 1e-5, Momentum: 0.1}

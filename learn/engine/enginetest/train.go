@@ -22,7 +22,7 @@ var rules = []struct {
 	{graph.UpdateAttr{Kind: graph.Adam, Beta1: 0.8, Beta2: 0.99, Eps: 1e-3, Decay: 1e-2, Decoupled: true}, 1e6},
 	{graph.UpdateAttr{Kind: graph.RMSProp, Beta2: 0.9, Eps: 1e-2}, 0},
 	{graph.UpdateAttr{Kind: graph.RMSProp, Beta2: 0.9, Eps: 1e-2, Momentum: 0.5, Decay: 1e-3}, 0},
-	{graph.UpdateAttr{Kind: graph.LARS, Momentum: 0.9, Decay: 1e-3, Trust: 0.02, Eps: 1e-2}, 0},
+	{graph.UpdateAttr{Kind: graph.LARS, Momentum: 0.9, Decay: 1e-3, Trust: 0.02}, 0},
 }
 
 // testUpdates compares single updates by each rule over a few steps, the gradient being given.

@@ -1,15 +1,19 @@
 package oracle
 
-import "math"
+import (
+	"math"
 
-// logSumExp of a row, without overflow.
+	"millrace.dev/learn/graph"
+)
+
+// logSumExp of a row, without overflow; NaN where the largest element is not finite.
 func logSumExp(row []float64) float64 {
 	top := math.Inf(-1)
 	for _, v := range row {
-		top = math.Max(top, v)
+		top = combine(graph.Max, top, v)
 	}
 	if math.IsInf(top, 0) {
-		return top
+		return math.NaN()
 	}
 	sum := 0.0
 	for _, v := range row {

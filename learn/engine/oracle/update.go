@@ -85,7 +85,7 @@ func rmsprop(a graph.UpdateAttr, lr float64, w, g, s, v []float64) {
 func lars(a graph.UpdateAttr, lr float64, w, g, v []float64) {
 	ratio, wn, gn := 1.0, norm(w), norm(g)
 	if wn != 0 && gn != 0 {
-		ratio = a.Trust * wn / (gn + a.Decay*wn + a.Eps)
+		ratio = a.Trust * wn / (gn + a.Decay*wn)
 	}
 	for i := range w {
 		v[i] = a.Momentum*v[i] + ratio*lr*(g[i]+a.Decay*w[i])
