@@ -83,7 +83,7 @@ func Turns(ctx context.Context, entrants []*Entrant, round int) error {
 // Drop frees what Load made.
 func Drop(entrants []*Entrant) error {
 	for _, e := range entrants {
-		if err := e.Peer.Drop(e.Row, e.Variant); err != nil {
+		if err := e.Peer.Drop(e.Row, e.Variant); err != nil && e.Failure == nil {
 			return err
 		}
 	}

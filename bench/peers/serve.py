@@ -13,7 +13,7 @@ import time
 import traceback
 
 
-WARM_UP = 16
+WARM_UP = 8
 
 
 def serve(info, build):

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +106,7 @@ func run(ctx context.Context, name string, suite func(context.Context, *setting,
 	if err := suite(ctx, &setting{quick: quick, cpus: cpus, dir: dir}, report); err != nil {
 		return 0, err
 	}
+	report.Machine = append(report.Machine, "millrace at commit "+commit())
 	others := max(before, harness.Busy(pause))
 	report.Machine = append(report.Machine, fmt.Sprintf("other processes used %.0f %% of the CPUs right before or after the run", 100*others))
 	if others > 0.1 {
@@ -124,6 +126,22 @@ func run(ctx context.Context, name string, suite func(context.Context, *setting,
 		err = report.Markdown(os.Stdout)
 	}
 	return report.Missed(), err
+}
+
+// commit is the version that was built, as far as the build knows it.
+func commit() string {
+	id, changed := "unknown", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				id = s.Value[:min(12, len(s.Value))]
+			case s.Key == "vcs.modified" && s.Value == "true":
+				changed = " with changes"
+			}
+		}
+	}
+	return id + changed
 }
 
 // write replaces a results file in one move.

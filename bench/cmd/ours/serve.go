@@ -33,7 +33,7 @@ type burst struct {
 }
 
 // warmUp is the number of steps under "load".
-const warmUp = 16
+const warmUp = 8
 
 // serve answers requests until in ends.
 func serve(in io.Reader, out io.Writer, info peerInfo, build func(row, variant string) (runner, error)) error {
