@@ -61,7 +61,7 @@ func (r *Record) time() time.Time {
 	return r.Signal.Time
 }
 
-// A line is {"crc32c":"xxxxxxxx",BODY} where BODY is "KIND":{…} and the
+// A line is {"crc32c":"00000000",BODY} where BODY is "KIND":{…} and the
 // checksum covers BODY.
 const (
 	linePrefix = `{"crc32c":"`

@@ -122,3 +122,16 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 		}
 	}
 }
+
+// TestArchitectureNamesEveryFolder keeps the page beside the code.
+func TestArchitectureNamesEveryFolder(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root(t), "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages(t) {
+		if name, _ := folder(p.ImportPath); !strings.Contains(string(page), "| `"+name+"/") {
+			t.Errorf("ARCHITECTURE.md has no line for %s/", name)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# The test command of millrace.
+#
+#   ./test.sh         everything
+#   ./test.sh short   the quick loop: this platform only, no race detector, no
+#                     fuzzing, and the pages of the manual are read but not run
+#
+# Installs what is missing (a C compiler for the race detector) on Debian and
+# its kin. Prints a line per stage, the output of what fails, and at the end
+# the failures again and "N passed, N failed".
+set -uo pipefail
+cd "$(dirname "$0")" || exit 1
+
+case "${1-}" in
+"") short= ;;
+short) short=yes ;;
+*)
+	echo "usage: ./test.sh [short]" >&2
+	exit 2
+	;;
+esac
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+log=$work/log
+export work
+
+# install PACKAGE… installs Debian packages, or says what to install.
+install() {
+	local as_root=()
+	[ "$(id -u)" = 0 ] || as_root=(sudo -n)
+	if ! "${as_root[@]}" sh -c "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $*" >"$work/apt" 2>&1; then
+		cat "$work/apt" >&2
+		echo "please install: $*" >&2
+		exit 1
+	fi
+}
+
+if ! command -v go >/dev/null; then
+	echo "please install Go: https://go.dev/dl" >&2
+	exit 1
+fi
+if [ -z "$short" ] && ! command -v gcc >/dev/null; then install gcc libc6-dev; fi
+go build -o "$work/testsum" ./internal/cmd/testsum || exit 1
+
+# check STAGE COMMAND… is one test; tests STAGE ARGUMENT… is a run of go test.
+check() { "$work/testsum" check "$log" "$@"; }
+tests() { "$work/testsum" tests "$log" "$1" go test -json -count=1 -timeout 20m "${@:2}"; }
+
+ours() { git ls-files --cached --others --exclude-standard -- "$@"; }
+
+formatted() {
+	local files
+	files=$(gofmt -l .) || return 1
+	echo "$files"
+	[ -z "$files" ]
+}
+vetted_for() { GOOS=${1%/*} GOARCH=${1#*/} go vet ./...; }
+generated() { # the generator of a package leaves no difference
+	grep -q '^//go:generate' "$1"/*.go || return 1
+	cksum "$1"/*.go "$1"/*.s >"$work/before"
+	go generate "./$1" && cksum "$1"/*.go "$1"/*.s | diff "$work/before" -
+}
+bench_builds() { go -C bench vet ./... && go -C bench build -o "$work/bench/" ./...; }
+export -f formatted vetted_for generated bench_builds
+
+check "gofmt" bash -c formatted
+check "go vet" go vet ./...
+check "staticcheck" go tool staticcheck ./...
+if command -v shellcheck >/dev/null; then check "shellcheck" shellcheck test.sh .ci/run; fi
+ours '*_asm/go.mod' | while read -r file; do
+	package=${file%/_asm/go.mod}
+	check "go generate in $package" bash -c "generated $package"
+done
+if [ -f bench/go.mod ]; then check "bench builds" bash -c bench_builds; fi
+
+tests "tests" ${short:+-short} ./...
+for level in generic avx2; do # the kernels once more at each lower level
+	if [ $level = generic ] || grep -qw $level /proc/cpuinfo 2>/dev/null; then
+		MILLRACE_CPU=$level tests "kernels at the level $level" -short ./learn/internal/... ./learn/engine/...
+	fi
+done
+
+if [ -z "$short" ]; then
+	check "go vet for linux/arm64" bash -c "vetted_for linux/arm64"
+	check "go vet for darwin/arm64" bash -c "vetted_for darwin/arm64"
+
+	# Packages with assembly are left out here: kernels share nothing.
+	mapfile -t raced < <(go list -f '{{if not .SFiles}}{{.ImportPath}}{{end}}' ./... | grep .)
+	tests "tests with the race detector" -race -short "${raced[@]}"
+
+	ours '*_test.go' ':!bench' | xargs grep -HoE '^func Fuzz[A-Za-z0-9_]*' | while IFS=: read -r file function; do
+		name=${function#func } package=$(dirname "$file")
+		check "fuzz $package $name" \
+			go test -run '^$' -fuzz "^$name\$" -fuzztime 3s -fuzzminimizetime 10x "./$package"
+	done
+fi
+
+# The Python client is tested against a current PyTorch, which a newcomer is spared.
+if [ -d python ]; then
+	if [ "${CI-}" = true ]; then
+		if ! python3 -c 'import ensurepip' 2>/dev/null; then install python3-venv; fi
+		[ -d .venv ] || python3 -m venv .venv
+		check "python environment" .venv/bin/pip install -q -r python/requirements-test.txt
+		check "python client" .venv/bin/python -m unittest discover -s python
+	else
+		echo "skipped: the Python client; CI=true ./test.sh tests it"
+	fi
+fi
+
+"$work/testsum" report "$log"
