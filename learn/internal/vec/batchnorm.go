@@ -19,15 +19,16 @@ func BatchNormPartial(part, x []float32, rows, cols int) {
 	clear(part[:2*cols])
 	f := momentsTab.pick()
 	shift := x[:cols]
-	step := rowBlock(cols)
+	step := rowBlock(cols, sumRows)
 	for r := 0; r < rows; r += step {
 		k := min(step, rows-r)
 		f(sum, sq, x[r*cols:(r+k)*cols], shift, k, cols)
 	}
+	inv := 1 / float64(rows)
 	for c := range sum {
 		s := float64(sum[c])
-		sum[c] = float32(float64(shift[c]) + s/float64(rows))
-		sq[c] = float32(max(float64(sq[c])-s*s/float64(rows), 0))
+		sum[c] = float32(float64(shift[c]) + s*inv)
+		sq[c] = float32(max(float64(sq[c])-s*s*inv, 0))
 	}
 }
 
@@ -77,7 +78,7 @@ func BatchNormGradPartial(part, dy, x, y, mean []float32, rows, cols int) {
 	}
 	f := t.pick()
 	dy, x, mean = dy[:rows*cols], x[:rows*cols], mean[:cols]
-	step := rowBlock(cols)
+	step := rowBlock(cols, sumRows)
 	for r := 0; r < rows; r += step {
 		k := min(step, rows-r)
 		f(sum, sumX, dy[r*cols:], x[r*cols:], tail(y, r*cols), mean, k, cols)
@@ -117,7 +118,7 @@ func BatchNormGradInput(dx, dres, dy, x, y, mean, coef []float32, rows, cols int
 		}
 	}
 	f := t.pick()
-	step := rowBlock(cols)
+	step := rowBlock(cols, mapRows)
 	for r := 0; r < rows; r += step {
 		k := min(step, rows-r)
 		f(dx[r*cols:], tail(dres, r*cols), dy[r*cols:], x[r*cols:], tail(y, r*cols), mean, coef, k, cols)

@@ -25,15 +25,18 @@ func sumCols(dst, x, mask []float32, rows, cols, stride int) {
 		t = &colSumMaskedTab
 	}
 	f := t.pick()
-	step := rowBlock(cols)
-	for r := 0; r < rows; r += step {
-		k := min(step, rows-r)
-		end := (r+k-1)*stride + cols
-		xs, ms := x[r*stride:end], mask
-		if mask != nil {
-			ms = mask[r*stride : end]
+	for c := 0; c < cols; c += block {
+		wide := min(block, cols-c)
+		step := rowBlock(wide, sumRows)
+		for r := 0; r < rows; r += step {
+			k := min(step, rows-r)
+			at, end := r*stride+c, (r+k-1)*stride+c+wide
+			xs, ms := x[at:end], mask
+			if mask != nil {
+				ms = mask[at:end]
+			}
+			f(dst[c:c+wide], xs, ms, k, wide, stride)
 		}
-		f(dst, xs, ms, k, cols, stride)
 	}
 }
 

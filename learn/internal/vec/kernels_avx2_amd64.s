@@ -7267,6 +7267,597 @@ end5:
 	VZEROUPPER
 	RET
 
+// func softmaxRowAVX2(dst []float32, x []float32, scale float32) (m float32, sum float32)
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·softmaxRowAVX2(SB), NOSPLIT, $8-64
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         dst_len+8(FP), DX
+	VBROADCASTSS cff800000<>+0(SB), Y0
+	VBROADCASTSS cff800000<>+0(SB), Y1
+	VBROADCASTSS cff800000<>+0(SB), Y2
+	VBROADCASTSS cff800000<>+0(SB), Y3
+	MOVQ         DX, BX
+	XORQ         SI, SI
+	CMPQ         BX, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS   (CX)(SI*4), Y4
+	VMOVUPS   32(CX)(SI*4), Y5
+	VCMPPS    $0x03, Y0, Y0, Y6
+	VCMPPS    $0x03, Y1, Y1, Y7
+	VMAXPS    Y4, Y0, Y4
+	VMAXPS    Y5, Y1, Y5
+	VBLENDVPS Y6, Y0, Y4, Y0
+	VBLENDVPS Y7, Y1, Y5, Y1
+	VMOVUPS   64(CX)(SI*4), Y4
+	VMOVUPS   96(CX)(SI*4), Y5
+	VCMPPS    $0x03, Y2, Y2, Y6
+	VCMPPS    $0x03, Y3, Y3, Y7
+	VMAXPS    Y4, Y2, Y4
+	VMAXPS    Y5, Y3, Y5
+	VBLENDVPS Y6, Y2, Y4, Y2
+	VBLENDVPS Y7, Y3, Y5, Y3
+	ADDQ      $0x00000020, SI
+	SUBQ      $0x00000020, BX
+	CMPQ      BX, $0x00000020
+	JAE       loop1
+
+done2:
+	CMPQ BX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS   (CX)(SI*4), Y4
+	VMOVUPS   32(CX)(SI*4), Y5
+	VCMPPS    $0x03, Y0, Y0, Y6
+	VCMPPS    $0x03, Y1, Y1, Y7
+	VMAXPS    Y4, Y0, Y4
+	VMAXPS    Y5, Y1, Y5
+	VBLENDVPS Y6, Y0, Y4, Y0
+	VBLENDVPS Y7, Y1, Y5, Y1
+	ADDQ      $0x00000010, SI
+	SUBQ      $0x00000010, BX
+	CMPQ      BX, $0x00000010
+	JAE       loop3
+
+done4:
+	TESTQ      BX, BX
+	JZ         end5
+	LEAQ       masks<>+0(SB), DI
+	MOVQ       $0x00000010, R8
+	SUBQ       BX, R8
+	VMOVDQU    (DI)(R8*4), Y4
+	VMOVDQU    32(DI)(R8*4), Y5
+	VMASKMOVPS (CX)(SI*4), Y4, Y6
+	VMASKMOVPS 32(CX)(SI*4), Y5, Y7
+	VMOVUPS    cff800000<>+0(SB), Y8
+	VBLENDVPS  Y4, Y6, Y8, Y4
+	VMOVUPS    cff800000<>+0(SB), Y6
+	VBLENDVPS  Y5, Y7, Y6, Y5
+	VCMPPS     $0x03, Y0, Y0, Y6
+	VCMPPS     $0x03, Y1, Y1, Y7
+	VMAXPS     Y4, Y0, Y4
+	VMAXPS     Y5, Y1, Y5
+	VBLENDVPS  Y6, Y0, Y4, Y0
+	VBLENDVPS  Y7, Y1, Y5, Y1
+
+end5:
+	VCMPPS       $0x03, Y0, Y0, Y4
+	VCMPPS       $0x03, Y1, Y1, Y5
+	VMAXPS       Y2, Y0, Y2
+	VMAXPS       Y3, Y1, Y3
+	VBLENDVPS    Y4, Y0, Y2, Y0
+	VBLENDVPS    Y5, Y1, Y3, Y1
+	VCMPPS       $0x03, Y0, Y0, Y2
+	VMAXPS       Y1, Y0, Y1
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y1
+	VCMPPS       $0x03, Y0, Y0, Y2
+	VMAXPS       Y1, Y0, Y1
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VPERMILPS    $0x4e, Y0, Y1
+	VCMPPS       $0x03, Y0, Y0, Y2
+	VMAXPS       Y1, Y0, Y1
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VPERMILPS    $0xb1, Y0, Y1
+	VCMPPS       $0x03, Y0, Y0, Y2
+	VMAXPS       Y1, Y0, Y1
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VBROADCASTSS X0, Y1
+	VBROADCASTSS X0, Y0
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         DX, BX
+	XORQ         SI, SI
+	CMPQ         BX, $0x00000010
+	JB           done7
+
+loop6:
+	VMOVUPS      (CX)(SI*4), Y4
+	VMOVUPS      32(CX)(SI*4), Y5
+	VSUBPS       Y1, Y4, Y4
+	VSUBPS       Y0, Y5, Y5
+	VBROADCASTSS c42b20000<>+0(SB), Y6
+	VBROADCASTSS c42b20000<>+0(SB), Y7
+	VMINPS       Y4, Y6, Y4
+	VMINPS       Y5, Y7, Y5
+	VBROADCASTSS cc2d00000<>+0(SB), Y6
+	VBROADCASTSS cc2d00000<>+0(SB), Y7
+	VMAXPS       Y4, Y6, Y4
+	VMAXPS       Y5, Y7, Y5
+	VMULPS       c3fb8aa3b<>+0(SB), Y4, Y6
+	VMULPS       c3fb8aa3b<>+0(SB), Y5, Y7
+	VROUNDPS     $0x08, Y6, Y6
+	VROUNDPS     $0x08, Y7, Y7
+	VFNMADD231PS c3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS c3f318000<>+0(SB), Y7, Y5
+	VFNMADD231PS cb95e8083<>+0(SB), Y6, Y4
+	VFNMADD231PS cb95e8083<>+0(SB), Y7, Y5
+	VBROADCASTSS c39506967<>+0(SB), Y8
+	VBROADCASTSS c39506967<>+0(SB), Y9
+	VFMADD213PS  c3ab743ce<>+0(SB), Y4, Y8
+	VFMADD213PS  c3ab743ce<>+0(SB), Y5, Y9
+	VFMADD213PS  c3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  c3c088908<>+0(SB), Y5, Y9
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y5, Y9
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y5, Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  c3f000000<>+0(SB), Y5, Y9
+	VMULPS       Y4, Y4, Y10
+	VMULPS       Y5, Y5, Y11
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VADDPS       c3f800000<>+0(SB), Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y5, Y5
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPSRAD       $0x01, Y6, Y8
+	VPSRAD       $0x01, Y7, Y9
+	VPSUBD       Y8, Y6, Y6
+	VPSUBD       Y9, Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y8, Y8
+	VPADDD       c0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VPADDD       c0000007f<>+0(SB), Y6, Y6
+	VPADDD       c0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y7, Y5, Y5
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y3, Y3
+	VMOVUPS      Y4, (AX)(SI*4)
+	VMOVUPS      Y5, 32(AX)(SI*4)
+	ADDQ         $0x00000010, SI
+	SUBQ         $0x00000010, BX
+	CMPQ         BX, $0x00000010
+	JAE          loop6
+
+done7:
+	TESTQ        BX, BX
+	JZ           end8
+	LEAQ         masks<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVDQU      (DI)(R8*4), Y4
+	VMOVDQU      32(DI)(R8*4), Y5
+	VMASKMOVPS   (CX)(SI*4), Y4, Y6
+	VMASKMOVPS   32(CX)(SI*4), Y5, Y7
+	VMOVUPS      cff800000<>+0(SB), Y8
+	VBLENDVPS    Y4, Y6, Y8, Y6
+	VMOVUPS      cff800000<>+0(SB), Y8
+	VBLENDVPS    Y5, Y7, Y8, Y7
+	VSUBPS       Y1, Y6, Y6
+	VSUBPS       Y0, Y7, Y0
+	VBROADCASTSS c42b20000<>+0(SB), Y7
+	VBROADCASTSS c42b20000<>+0(SB), Y8
+	VMINPS       Y6, Y7, Y6
+	VMINPS       Y0, Y8, Y0
+	VBROADCASTSS cc2d00000<>+0(SB), Y7
+	VBROADCASTSS cc2d00000<>+0(SB), Y8
+	VMAXPS       Y6, Y7, Y6
+	VMAXPS       Y0, Y8, Y0
+	VMULPS       c3fb8aa3b<>+0(SB), Y6, Y7
+	VMULPS       c3fb8aa3b<>+0(SB), Y0, Y8
+	VROUNDPS     $0x08, Y7, Y7
+	VROUNDPS     $0x08, Y8, Y8
+	VFNMADD231PS c3f318000<>+0(SB), Y7, Y6
+	VFNMADD231PS c3f318000<>+0(SB), Y8, Y0
+	VFNMADD231PS cb95e8083<>+0(SB), Y7, Y6
+	VFNMADD231PS cb95e8083<>+0(SB), Y8, Y0
+	VBROADCASTSS c39506967<>+0(SB), Y9
+	VBROADCASTSS c39506967<>+0(SB), Y10
+	VFMADD213PS  c3ab743ce<>+0(SB), Y6, Y9
+	VFMADD213PS  c3ab743ce<>+0(SB), Y0, Y10
+	VFMADD213PS  c3c088908<>+0(SB), Y6, Y9
+	VFMADD213PS  c3c088908<>+0(SB), Y0, Y10
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y6, Y9
+	VFMADD213PS  c3d2aa9c1<>+0(SB), Y0, Y10
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y6, Y9
+	VFMADD213PS  c3e2aaaaa<>+0(SB), Y0, Y10
+	VFMADD213PS  c3f000000<>+0(SB), Y6, Y9
+	VFMADD213PS  c3f000000<>+0(SB), Y0, Y10
+	VMULPS       Y6, Y6, Y11
+	VMULPS       Y0, Y0, Y12
+	VFMADD231PS  Y11, Y9, Y6
+	VFMADD231PS  Y12, Y10, Y0
+	VADDPS       c3f800000<>+0(SB), Y6, Y6
+	VADDPS       c3f800000<>+0(SB), Y0, Y0
+	VCVTPS2DQ    Y7, Y7
+	VCVTPS2DQ    Y8, Y8
+	VPSRAD       $0x01, Y7, Y9
+	VPSRAD       $0x01, Y8, Y10
+	VPSUBD       Y9, Y7, Y7
+	VPSUBD       Y10, Y8, Y8
+	VPADDD       c0000007f<>+0(SB), Y9, Y9
+	VPADDD       c0000007f<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y10, Y10
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y10, Y0, Y0
+	VPADDD       c0000007f<>+0(SB), Y7, Y7
+	VPADDD       c0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y7, Y6, Y6
+	VMULPS       Y8, Y0, Y0
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y0, Y3, Y3
+	VMASKMOVPS   Y6, Y4, (AX)(SI*4)
+	VMASKMOVPS   Y0, Y5, 32(AX)(SI*4)
+
+end8:
+	VADDPS       Y3, Y2, Y0
+	VPERM2F128   $0x01, Y0, Y0, Y2
+	VADDPS       Y2, Y0, Y0
+	VPERMILPS    $0x4e, Y0, Y2
+	VADDPS       Y2, Y0, Y0
+	VPERMILPS    $0xb1, Y0, Y2
+	VADDPS       Y2, Y0, Y0
+	VBROADCASTSS X0, Y2
+	VBROADCASTSS X0, Y0
+	VBROADCASTSS scale+48(FP), Y3
+	VDIVPS       Y2, Y3, Y4
+	VDIVPS       Y0, Y3, Y0
+	MOVQ         DX, CX
+	XORQ         DX, DX
+	CMPQ         CX, $0x00000010
+	JB           done10
+
+loop9:
+	VMOVUPS (AX)(DX*4), Y3
+	VMOVUPS 32(AX)(DX*4), Y5
+	VMULPS  Y4, Y3, Y3
+	VMULPS  Y0, Y5, Y5
+	VMOVUPS Y3, (AX)(DX*4)
+	VMOVUPS Y5, 32(AX)(DX*4)
+	ADDQ    $0x00000010, DX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     loop9
+
+done10:
+	TESTQ      CX, CX
+	JZ         end11
+	LEAQ       masks<>+0(SB), BX
+	MOVQ       $0x00000010, SI
+	SUBQ       CX, SI
+	VMOVDQU    (BX)(SI*4), Y3
+	VMOVDQU    32(BX)(SI*4), Y5
+	VMASKMOVPS (AX)(DX*4), Y3, Y6
+	VMASKMOVPS 32(AX)(DX*4), Y5, Y7
+	VMULPS     Y4, Y6, Y4
+	VMULPS     Y0, Y7, Y0
+	VMASKMOVPS Y4, Y3, (AX)(DX*4)
+	VMASKMOVPS Y0, Y5, 32(AX)(DX*4)
+
+end11:
+	MOVSS    X1, m+56(FP)
+	MOVSS    X2, sum+60(FP)
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func layerNormRowAVX2(y []float32, x []float32, gamma []float32, beta []float32, inv float32, eps float32) (mean float32, invStd float32)
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·layerNormRowAVX2(SB), NOSPLIT, $8-112
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         beta_base+72(FP), BX
+	MOVQ         y_len+8(FP), SI
+	VBROADCASTSS inv+96(FP), Y0
+	VBROADCASTSS eps+100(FP), Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	MOVQ         SI, DI
+	XORQ         R8, R8
+	CMPQ         DI, $0x00000040
+	JB           done2
+
+loop1:
+	VMOVUPS (CX)(R8*4), Y10
+	VMOVUPS 32(CX)(R8*4), Y11
+	VADDPS  Y10, Y2, Y2
+	VADDPS  Y11, Y3, Y3
+	VMOVUPS 64(CX)(R8*4), Y10
+	VMOVUPS 96(CX)(R8*4), Y11
+	VADDPS  Y10, Y4, Y4
+	VADDPS  Y11, Y5, Y5
+	VMOVUPS 128(CX)(R8*4), Y10
+	VMOVUPS 160(CX)(R8*4), Y11
+	VADDPS  Y10, Y6, Y6
+	VADDPS  Y11, Y7, Y7
+	VMOVUPS 192(CX)(R8*4), Y10
+	VMOVUPS 224(CX)(R8*4), Y11
+	VADDPS  Y10, Y8, Y8
+	VADDPS  Y11, Y9, Y9
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000040, DI
+	CMPQ    DI, $0x00000040
+	JAE     loop1
+
+done2:
+	CMPQ DI, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS (CX)(R8*4), Y10
+	VMOVUPS 32(CX)(R8*4), Y11
+	VADDPS  Y10, Y2, Y2
+	VADDPS  Y11, Y3, Y3
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, DI
+	CMPQ    DI, $0x00000010
+	JAE     loop3
+
+done4:
+	TESTQ      DI, DI
+	JZ         end5
+	LEAQ       masks<>+0(SB), R9
+	MOVQ       $0x00000010, R10
+	SUBQ       DI, R10
+	VMOVDQU    (R9)(R10*4), Y10
+	VMOVDQU    32(R9)(R10*4), Y11
+	VMASKMOVPS (CX)(R8*4), Y10, Y10
+	VMASKMOVPS 32(CX)(R8*4), Y11, Y11
+	VADDPS     Y10, Y2, Y2
+	VADDPS     Y11, Y3, Y3
+
+end5:
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y8, Y6, Y4
+	VADDPS       Y9, Y7, Y5
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VPERMILPS    $0x4e, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VPERMILPS    $0xb1, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VBROADCASTSS X2, Y3
+	VBROADCASTSS X2, Y2
+	VMULPS       Y0, Y3, Y3
+	VMULPS       Y0, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	MOVQ         SI, DI
+	XORQ         R8, R8
+	CMPQ         DI, $0x00000040
+	JB           done7
+
+loop6:
+	VMOVUPS     (CX)(R8*4), Y12
+	VMOVUPS     32(CX)(R8*4), Y13
+	VSUBPS      Y3, Y12, Y12
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y12, Y12, Y4
+	VFMADD231PS Y13, Y13, Y5
+	VMOVUPS     64(CX)(R8*4), Y12
+	VMOVUPS     96(CX)(R8*4), Y13
+	VSUBPS      Y3, Y12, Y12
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y12, Y12, Y6
+	VFMADD231PS Y13, Y13, Y7
+	VMOVUPS     128(CX)(R8*4), Y12
+	VMOVUPS     160(CX)(R8*4), Y13
+	VSUBPS      Y3, Y12, Y12
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y12, Y12, Y8
+	VFMADD231PS Y13, Y13, Y9
+	VMOVUPS     192(CX)(R8*4), Y12
+	VMOVUPS     224(CX)(R8*4), Y13
+	VSUBPS      Y3, Y12, Y12
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y12, Y12, Y10
+	VFMADD231PS Y13, Y13, Y11
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000040, DI
+	CMPQ        DI, $0x00000040
+	JAE         loop6
+
+done7:
+	CMPQ DI, $0x00000010
+	JB   done9
+
+loop8:
+	VMOVUPS     (CX)(R8*4), Y12
+	VMOVUPS     32(CX)(R8*4), Y13
+	VSUBPS      Y3, Y12, Y12
+	VSUBPS      Y2, Y13, Y13
+	VFMADD231PS Y12, Y12, Y4
+	VFMADD231PS Y13, Y13, Y5
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, DI
+	CMPQ        DI, $0x00000010
+	JAE         loop8
+
+done9:
+	TESTQ       DI, DI
+	JZ          end10
+	LEAQ        masks<>+0(SB), R9
+	MOVQ        $0x00000010, R10
+	SUBQ        DI, R10
+	VMOVDQU     (R9)(R10*4), Y12
+	VMOVDQU     32(R9)(R10*4), Y13
+	VMASKMOVPS  (CX)(R8*4), Y12, Y14
+	VMASKMOVPS  32(CX)(R8*4), Y13, Y15
+	VSUBPS      Y3, Y14, Y14
+	VSUBPS      Y2, Y15, Y15
+	VANDPS      Y14, Y12, Y12
+	VANDPS      Y15, Y13, Y13
+	VFMADD231PS Y12, Y12, Y4
+	VFMADD231PS Y13, Y13, Y5
+
+end10:
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y10, Y8, Y6
+	VADDPS       Y11, Y9, Y7
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VPERMILPS    $0x4e, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VPERMILPS    $0xb1, Y4, Y5
+	VADDPS       Y5, Y4, Y4
+	VBROADCASTSS X4, Y5
+	VBROADCASTSS X4, Y4
+	VMOVAPS      Y1, Y6
+	VFMADD231PS  Y0, Y5, Y6
+	VFMADD231PS  Y0, Y4, Y1
+	VBROADCASTSS c3f800000<>+0(SB), Y0
+	VBROADCASTSS c3f800000<>+0(SB), Y4
+	VSQRTPS      Y6, Y5
+	VSQRTPS      Y1, Y1
+	VDIVPS       Y5, Y0, Y0
+	VDIVPS       Y1, Y4, Y1
+	XORQ         DI, DI
+	CMPQ         SI, $0x00000020
+	JB           done12
+
+loop11:
+	VMOVUPS     (CX)(DI*4), Y4
+	VMOVUPS     32(CX)(DI*4), Y5
+	VSUBPS      Y3, Y4, Y4
+	VSUBPS      Y2, Y5, Y5
+	VMULPS      Y0, Y4, Y4
+	VMULPS      Y1, Y5, Y5
+	VMOVUPS     (DX)(DI*4), Y6
+	VMOVUPS     32(DX)(DI*4), Y7
+	VMOVUPS     (BX)(DI*4), Y8
+	VMOVUPS     32(BX)(DI*4), Y9
+	VFMADD213PS Y8, Y6, Y4
+	VFMADD213PS Y9, Y7, Y5
+	VMOVUPS     Y4, (AX)(DI*4)
+	VMOVUPS     Y5, 32(AX)(DI*4)
+	VMOVUPS     64(CX)(DI*4), Y4
+	VMOVUPS     96(CX)(DI*4), Y5
+	VSUBPS      Y3, Y4, Y4
+	VSUBPS      Y2, Y5, Y5
+	VMULPS      Y0, Y4, Y4
+	VMULPS      Y1, Y5, Y5
+	VMOVUPS     64(DX)(DI*4), Y6
+	VMOVUPS     96(DX)(DI*4), Y7
+	VMOVUPS     64(BX)(DI*4), Y8
+	VMOVUPS     96(BX)(DI*4), Y9
+	VFMADD213PS Y8, Y6, Y4
+	VFMADD213PS Y9, Y7, Y5
+	VMOVUPS     Y4, 64(AX)(DI*4)
+	VMOVUPS     Y5, 96(AX)(DI*4)
+	ADDQ        $0x00000020, DI
+	SUBQ        $0x00000020, SI
+	CMPQ        SI, $0x00000020
+	JAE         loop11
+
+done12:
+	CMPQ SI, $0x00000010
+	JB   done14
+
+loop13:
+	VMOVUPS     (CX)(DI*4), Y4
+	VMOVUPS     32(CX)(DI*4), Y5
+	VSUBPS      Y3, Y4, Y4
+	VSUBPS      Y2, Y5, Y5
+	VMULPS      Y0, Y4, Y4
+	VMULPS      Y1, Y5, Y5
+	VMOVUPS     (DX)(DI*4), Y6
+	VMOVUPS     32(DX)(DI*4), Y7
+	VMOVUPS     (BX)(DI*4), Y8
+	VMOVUPS     32(BX)(DI*4), Y9
+	VFMADD213PS Y8, Y6, Y4
+	VFMADD213PS Y9, Y7, Y5
+	VMOVUPS     Y4, (AX)(DI*4)
+	VMOVUPS     Y5, 32(AX)(DI*4)
+	ADDQ        $0x00000010, DI
+	SUBQ        $0x00000010, SI
+	CMPQ        SI, $0x00000010
+	JAE         loop13
+
+done14:
+	TESTQ       SI, SI
+	JZ          end15
+	LEAQ        masks<>+0(SB), R8
+	MOVQ        $0x00000010, R9
+	SUBQ        SI, R9
+	VMOVDQU     (R8)(R9*4), Y4
+	VMOVDQU     32(R8)(R9*4), Y5
+	VMASKMOVPS  (CX)(DI*4), Y4, Y6
+	VMASKMOVPS  32(CX)(DI*4), Y5, Y7
+	VSUBPS      Y3, Y6, Y6
+	VSUBPS      Y2, Y7, Y2
+	VMULPS      Y0, Y6, Y6
+	VMULPS      Y1, Y2, Y1
+	VMASKMOVPS  (DX)(DI*4), Y4, Y2
+	VMASKMOVPS  32(DX)(DI*4), Y5, Y7
+	VMASKMOVPS  (BX)(DI*4), Y4, Y8
+	VMASKMOVPS  32(BX)(DI*4), Y5, Y9
+	VFMADD213PS Y8, Y2, Y6
+	VFMADD213PS Y9, Y7, Y1
+	VMASKMOVPS  Y6, Y4, (AX)(DI*4)
+	VMASKMOVPS  Y1, Y5, 32(AX)(DI*4)
+
+end15:
+	MOVSS    X3, mean+104(FP)
+	MOVSS    X0, invStd+108(FP)
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func affineRowsAVX2(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
 // Requires: AVX, FMA3
 TEXT ·affineRowsAVX2(SB), NOSPLIT, $8-160

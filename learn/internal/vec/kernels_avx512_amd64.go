@@ -174,6 +174,12 @@ func lnApplyAVX512(dst []float32, x []float32, gamma []float32, beta []float32, 
 func lnInputAVX512(dx []float32, dy []float32, x []float32, gamma []float32, mean float32, k float32, c0 float32, c1 float32)
 
 //go:noescape
+func softmaxRowAVX512(dst []float32, x []float32, scale float32) (m float32, sum float32)
+
+//go:noescape
+func layerNormRowAVX512(y []float32, x []float32, gamma []float32, beta []float32, inv float32, eps float32) (mean float32, invStd float32)
+
+//go:noescape
 func affineRowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
 
 //go:noescape

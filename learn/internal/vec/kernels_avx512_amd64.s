@@ -4888,6 +4888,397 @@ end5:
 	VZEROUPPER
 	RET
 
+// func softmaxRowAVX512(dst []float32, x []float32, scale float32) (m float32, sum float32)
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·softmaxRowAVX512(SB), NOSPLIT, $8-64
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         dst_len+8(FP), DX
+	VBROADCASTSS cff800000<>+0(SB), Z0
+	VBROADCASTSS cff800000<>+0(SB), Z1
+	MOVQ         DX, BX
+	XORQ         SI, SI
+	CMPQ         BX, $0x00000020
+	JB           done2
+
+loop1:
+	VMOVUPS   (CX)(SI*4), Z2
+	VCMPPS    $0x03, Z0, Z0, K1
+	VMAXPS    Z2, Z0, Z2
+	VPBLENDMD Z0, Z2, K1, Z0
+	VMOVUPS   64(CX)(SI*4), Z2
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMAXPS    Z2, Z1, Z2
+	VPBLENDMD Z1, Z2, K1, Z1
+	ADDQ      $0x00000020, SI
+	SUBQ      $0x00000020, BX
+	CMPQ      BX, $0x00000020
+	JAE       loop1
+
+done2:
+	CMPQ BX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS   (CX)(SI*4), Z2
+	VCMPPS    $0x03, Z0, Z0, K1
+	VMAXPS    Z2, Z0, Z2
+	VPBLENDMD Z0, Z2, K1, Z0
+	ADDQ      $0x00000010, SI
+	SUBQ      $0x00000010, BX
+	CMPQ      BX, $0x00000010
+	JAE       loop3
+
+done4:
+	TESTQ        BX, BX
+	JZ           end5
+	MOVL         $0xffffffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	VMOVUPS.Z    (CX)(SI*4), K1, Z2
+	VBROADCASTSS cff800000<>+0(SB), Z4
+	VPBLENDMD    Z2, Z4, K1, Z2
+	VCMPPS       $0x03, Z0, Z0, K1
+	VMAXPS       Z2, Z0, Z2
+	VPBLENDMD    Z0, Z2, K1, Z0
+
+end5:
+	VCMPPS        $0x03, Z0, Z0, K1
+	VMAXPS        Z1, Z0, Z1
+	VPBLENDMD     Z0, Z1, K1, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VCMPPS        $0x03, Y0, Y0, Y2
+	VMAXPS        Y1, Y0, Y1
+	VBLENDVPS     Y2, Y0, Y1, Y0
+	VPERM2F128    $0x01, Y0, Y0, Y1
+	VCMPPS        $0x03, Y0, Y0, Y2
+	VMAXPS        Y1, Y0, Y1
+	VBLENDVPS     Y2, Y0, Y1, Y0
+	VPERMILPS     $0x4e, Y0, Y1
+	VCMPPS        $0x03, Y0, Y0, Y2
+	VMAXPS        Y1, Y0, Y1
+	VBLENDVPS     Y2, Y0, Y1, Y0
+	VPERMILPS     $0xb1, Y0, Y1
+	VCMPPS        $0x03, Y0, Y0, Y2
+	VMAXPS        Y1, Y0, Y1
+	VBLENDVPS     Y2, Y0, Y1, Y0
+	VBROADCASTSS  X0, Z0
+	VPXORD        Z3, Z3, Z3
+	MOVQ          DX, BX
+	XORQ          SI, SI
+	CMPQ          BX, $0x00000010
+	JB            done7
+
+loop6:
+	VMOVUPS           (CX)(SI*4), Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z4
+	VMULPS            Z1, Z1, Z5
+	VFMADD231PS       Z5, Z4, Z1
+	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VADDPS            Z1, Z3, Z3
+	VMOVUPS           Z1, (AX)(SI*4)
+	ADDQ              $0x00000010, SI
+	SUBQ              $0x00000010, BX
+	CMPQ              BX, $0x00000010
+	JAE               loop6
+
+done7:
+	TESTQ             BX, BX
+	JZ                end8
+	MOVL              $0xffffffff, DI
+	BZHIL             BX, DI, DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (CX)(SI*4), K1, Z1
+	VBROADCASTSS      cff800000<>+0(SB), Z2
+	VPBLENDMD         Z1, Z2, K1, Z1
+	VSUBPS            Z0, Z1, Z1
+	VBROADCASTSS      c42b20000<>+0(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VBROADCASTSS      cc2d00000<>+0(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
+	VRNDSCALEPS       $0x08, Z2, Z2
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VBROADCASTSS      c39506967<>+0(SB), Z4
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z1, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z4
+	VMULPS            Z1, Z1, Z5
+	VFMADD231PS       Z5, Z4, Z1
+	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z1
+	VSCALEFPS         Z2, Z1, Z1
+	VADDPS            Z1, Z3, Z3
+	VMOVUPS           Z1, K1, (AX)(SI*4)
+
+end8:
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPS        Y1, Y3, Y1
+	VPERM2F128    $0x01, Y1, Y1, Y2
+	VADDPS        Y2, Y1, Y1
+	VPERMILPS     $0x4e, Y1, Y2
+	VADDPS        Y2, Y1, Y1
+	VPERMILPS     $0xb1, Y1, Y2
+	VADDPS        Y2, Y1, Y1
+	VBROADCASTSS  X1, Z1
+	VBROADCASTSS  scale+48(FP), Z2
+	VDIVPS        Z1, Z2, Z2
+	MOVQ          DX, CX
+	XORQ          DX, DX
+	CMPQ          CX, $0x00000010
+	JB            done10
+
+loop9:
+	VMOVUPS (AX)(DX*4), Z3
+	VMULPS  Z2, Z3, Z3
+	VMOVUPS Z3, (AX)(DX*4)
+	ADDQ    $0x00000010, DX
+	SUBQ    $0x00000010, CX
+	CMPQ    CX, $0x00000010
+	JAE     loop9
+
+done10:
+	TESTQ     CX, CX
+	JZ        end11
+	MOVL      $0xffffffff, BX
+	BZHIL     CX, BX, BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z3
+	VMULPS    Z2, Z3, Z2
+	VMOVUPS   Z2, K1, (AX)(DX*4)
+
+end11:
+	MOVSS    X0, m+56(FP)
+	MOVSS    X1, sum+60(FP)
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func layerNormRowAVX512(y []float32, x []float32, gamma []float32, beta []float32, inv float32, eps float32) (mean float32, invStd float32)
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·layerNormRowAVX512(SB), NOSPLIT, $8-112
+	VSTMXCSR     (SP)
+	MOVL         (SP), AX
+	ORL          $0x00008040, AX
+	MOVL         AX, 4(SP)
+	VLDMXCSR     4(SP)
+	MOVQ         y_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         gamma_base+48(FP), DX
+	MOVQ         beta_base+72(FP), BX
+	MOVQ         y_len+8(FP), SI
+	VBROADCASTSS inv+96(FP), Z0
+	VBROADCASTSS eps+100(FP), Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	MOVQ         SI, DI
+	XORQ         R8, R8
+	CMPQ         DI, $0x00000040
+	JB           done2
+
+loop1:
+	VMOVUPS (CX)(R8*4), Z6
+	VADDPS  Z6, Z2, Z2
+	VMOVUPS 64(CX)(R8*4), Z6
+	VADDPS  Z6, Z3, Z3
+	VMOVUPS 128(CX)(R8*4), Z6
+	VADDPS  Z6, Z4, Z4
+	VMOVUPS 192(CX)(R8*4), Z6
+	VADDPS  Z6, Z5, Z5
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000040, DI
+	CMPQ    DI, $0x00000040
+	JAE     loop1
+
+done2:
+	CMPQ DI, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS (CX)(R8*4), Z6
+	VADDPS  Z6, Z2, Z2
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, DI
+	CMPQ    DI, $0x00000010
+	JAE     loop3
+
+done4:
+	TESTQ     DI, DI
+	JZ        end5
+	MOVL      $0xffffffff, R9
+	BZHIL     DI, R9, R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (CX)(R8*4), K1, Z6
+	VADDPS    Z6, Z2, Z2
+
+end5:
+	VADDPS        Z3, Z2, Z2
+	VADDPS        Z5, Z4, Z3
+	VADDPS        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y2
+	VPERM2F128    $0x01, Y2, Y2, Y3
+	VADDPS        Y3, Y2, Y2
+	VPERMILPS     $0x4e, Y2, Y3
+	VADDPS        Y3, Y2, Y2
+	VPERMILPS     $0xb1, Y2, Y3
+	VADDPS        Y3, Y2, Y2
+	VBROADCASTSS  X2, Z2
+	VMULPS        Z0, Z2, Z2
+	VPXORD        Z7, Z7, Z7
+	VPXORD        Z8, Z8, Z8
+	VPXORD        Z9, Z9, Z9
+	VPXORD        Z10, Z10, Z10
+	MOVQ          SI, DI
+	XORQ          R8, R8
+	CMPQ          DI, $0x00000040
+	JB            done7
+
+loop6:
+	VMOVUPS     (CX)(R8*4), Z3
+	VSUBPS      Z2, Z3, Z3
+	VFMADD231PS Z3, Z3, Z7
+	VMOVUPS     64(CX)(R8*4), Z3
+	VSUBPS      Z2, Z3, Z3
+	VFMADD231PS Z3, Z3, Z8
+	VMOVUPS     128(CX)(R8*4), Z3
+	VSUBPS      Z2, Z3, Z3
+	VFMADD231PS Z3, Z3, Z9
+	VMOVUPS     192(CX)(R8*4), Z3
+	VSUBPS      Z2, Z3, Z3
+	VFMADD231PS Z3, Z3, Z10
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000040, DI
+	CMPQ        DI, $0x00000040
+	JAE         loop6
+
+done7:
+	CMPQ DI, $0x00000010
+	JB   done9
+
+loop8:
+	VMOVUPS     (CX)(R8*4), Z3
+	VSUBPS      Z2, Z3, Z3
+	VFMADD231PS Z3, Z3, Z7
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, DI
+	CMPQ        DI, $0x00000010
+	JAE         loop8
+
+done9:
+	TESTQ       DI, DI
+	JZ          end10
+	MOVL        $0xffffffff, R9
+	BZHIL       DI, R9, R9
+	KMOVW       R9, K1
+	VMOVUPS.Z   (CX)(R8*4), K1, Z3
+	VSUBPS      Z2, Z3, Z3
+	VMOVAPS.Z   Z3, K1, Z3
+	VFMADD231PS Z3, Z3, Z7
+
+end10:
+	VADDPS        Z8, Z7, Z3
+	VADDPS        Z10, Z9, Z4
+	VADDPS        Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VADDPS        Y4, Y3, Y3
+	VPERM2F128    $0x01, Y3, Y3, Y4
+	VADDPS        Y4, Y3, Y3
+	VPERMILPS     $0x4e, Y3, Y4
+	VADDPS        Y4, Y3, Y3
+	VPERMILPS     $0xb1, Y3, Y4
+	VADDPS        Y4, Y3, Y3
+	VBROADCASTSS  X3, Z3
+	VFMADD231PS   Z0, Z3, Z1
+	VBROADCASTSS  c3f800000<>+0(SB), Z0
+	VSQRTPS       Z1, Z1
+	VDIVPS        Z1, Z0, Z0
+	XORQ          DI, DI
+	CMPQ          SI, $0x00000020
+	JB            done12
+
+loop11:
+	VMOVUPS     (CX)(DI*4), Z1
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     (DX)(DI*4), Z3
+	VMOVUPS     (BX)(DI*4), Z4
+	VFMADD213PS Z4, Z3, Z1
+	VMOVUPS     Z1, (AX)(DI*4)
+	VMOVUPS     64(CX)(DI*4), Z1
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     64(DX)(DI*4), Z3
+	VMOVUPS     64(BX)(DI*4), Z4
+	VFMADD213PS Z4, Z3, Z1
+	VMOVUPS     Z1, 64(AX)(DI*4)
+	ADDQ        $0x00000020, DI
+	SUBQ        $0x00000020, SI
+	CMPQ        SI, $0x00000020
+	JAE         loop11
+
+done12:
+	CMPQ SI, $0x00000010
+	JB   done14
+
+loop13:
+	VMOVUPS     (CX)(DI*4), Z1
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     (DX)(DI*4), Z3
+	VMOVUPS     (BX)(DI*4), Z4
+	VFMADD213PS Z4, Z3, Z1
+	VMOVUPS     Z1, (AX)(DI*4)
+	ADDQ        $0x00000010, DI
+	SUBQ        $0x00000010, SI
+	CMPQ        SI, $0x00000010
+	JAE         loop13
+
+done14:
+	TESTQ       SI, SI
+	JZ          end15
+	MOVL        $0xffffffff, R8
+	BZHIL       SI, R8, R8
+	KMOVW       R8, K1
+	VMOVUPS.Z   (CX)(DI*4), K1, Z1
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS.Z   (DX)(DI*4), K1, Z3
+	VMOVUPS.Z   (BX)(DI*4), K1, Z4
+	VFMADD213PS Z4, Z3, Z1
+	VMOVUPS     Z1, K1, (AX)(DI*4)
+
+end15:
+	MOVSS    X2, mean+104(FP)
+	MOVSS    X0, invStd+108(FP)
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
 // func affineRowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·affineRowsAVX512(SB), NOSPLIT, $8-160

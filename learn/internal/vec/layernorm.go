@@ -1,33 +1,46 @@
 package vec
 
 type (
-	reduceShifted = func(x []float32, mean float32) float32
-	lnApplyKernel = func(dst, x, gamma, beta []float32, mean, invStd float32)
-	lnSumsKernel  = func(dy, x, gamma []float32, mean float32) (s, sx float32)
-	lnInputKernel = func(dx, dy, x, gamma []float32, mean, a, c0, c1 float32)
-	lnGradKernel  = func(sum, sumX, dy, x, mean, invStd []float32, rows, cols int)
+	layerNormRowKernel = func(y, x, gamma, beta []float32, inv, eps float32) (mean, invStd float32)
+	reduceShifted      = func(x []float32, mean float32) float32
+	lnApplyKernel      = func(dst, x, gamma, beta []float32, mean, invStd float32)
+	lnSumsKernel       = func(dy, x, gamma []float32, mean float32) (s, sx float32)
+	lnInputKernel      = func(dx, dy, x, gamma []float32, mean, a, c0, c1 float32)
+	lnGradKernel       = func(sum, sumX, dy, x, mean, invStd []float32, rows, cols int)
 )
 
 // LayerNorm (Ba, Kiros and Hinton 2016) normalises each row of x (rows×cols): y = γ·x̂ + β with
 // x̂ = (x-mean)·invStd and the row's own mean and invStd = 1/√(variance+eps), which it stores for
 // the backward pass.
 func LayerNorm(y, x, gamma, beta, mean, invStd []float32, rows, cols int, eps float32) {
-	dev, apply := deviationTab.pick(), lnApplyTab.pick()
+	f := layerNormRowTab.pick()
 	gamma, beta = gamma[:cols], beta[:cols]
+	inv := float32(1 / float64(cols))
 	for r := range rows {
 		xs, ys := x[r*cols:][:cols], y[r*cols:][:cols]
-		mu := float32(Sum(xs) / float64(cols))
-		m2 := 0.0
-		for at := 0; at < cols; at += block {
-			m2 += float64(dev(xs[at:min(at+block, cols)], mu))
-		}
-		inv := 1 / sqrt32(m2/float64(cols)+float64(eps))
-		mean[r], invStd[r] = mu, inv
-		for at := 0; at < cols; at += block {
-			end := min(at+block, cols)
-			apply(ys[at:end], xs[at:end], gamma[at:end], beta[at:end], mu, inv)
+		if cols <= block {
+			mean[r], invStd[r] = f(ys, xs, gamma, beta, inv, eps)
+		} else {
+			mean[r], invStd[r] = layerNormLong(ys, xs, gamma, beta, eps)
 		}
 	}
+}
+
+// layerNormLong normalises a row that is too long for one kernel call.
+func layerNormLong(y, x, gamma, beta []float32, eps float32) (mean, invStd float32) {
+	dev, apply := deviationTab.pick(), lnApplyTab.pick()
+	n := len(x)
+	mean = float32(Sum(x) / float64(n))
+	m2 := 0.0
+	for at := 0; at < n; at += block {
+		m2 += float64(dev(x[at:min(at+block, n)], mean))
+	}
+	invStd = 1 / sqrt32(m2/float64(n)+float64(eps))
+	for at := 0; at < n; at += block {
+		end := min(at+block, n)
+		apply(y[at:end], x[at:end], gamma[at:end], beta[at:end], mean, invStd)
+	}
+	return mean, invStd
 }
 
 // LayerNormGrad sets dx = invStd·(g - mean(g) - x̂·mean(g·x̂)) with g = dy·γ, row by row.
@@ -57,11 +70,18 @@ func LayerNormGradPartial(part, dy, x, mean, invStd []float32, rows, cols int) {
 	clear(part[:2*cols])
 	f := lnGradTab.pick()
 	dy, x = dy[:rows*cols], x[:rows*cols]
-	step := rowBlock(cols)
+	step := rowBlock(cols, sumRows)
 	for r := 0; r < rows; r += step {
 		k := min(step, rows-r)
 		f(part[cols:2*cols], part[:cols], dy[r*cols:], x[r*cols:], mean[r:r+k], invStd[r:r+k], k, cols)
 	}
+}
+
+func layerNormRowGeneric(y, x, gamma, beta []float32, inv, eps float32) (mean, invStd float32) {
+	mean = sumGeneric(x) * inv
+	invStd = 1 / sqrt32(float64(deviationGeneric(x, mean)*inv+eps))
+	lnApplyGeneric(y, x, gamma, beta, mean, invStd)
+	return mean, invStd
 }
 
 func deviationGeneric(x []float32, mean float32) float32 {

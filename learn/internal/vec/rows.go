@@ -1,7 +1,17 @@
 package vec
 
-// rowBlock is the number of rows, at least 1, that one call of a kernel over rows×cols takes.
-func rowBlock(cols int) int { return max(1, block/max(cols, 1)) }
+// mapRows and sumRows are the rows that one call takes of a wide matrix. Its kernels run down panels
+// of columns: with few rows at a time they read each matrix as few contiguous streams, and the numbers
+// of a column are still loaded once for all of them.
+const mapRows, sumRows = 4, 8
+
+// rowBlock is the number of rows that one call of a kernel over a matrix takes, wide if it is wide.
+func rowBlock(cols, wide int) int {
+	if cols >= 128 {
+		return wide
+	}
+	return block / max(cols, 1)
+}
 
 type affineKernel = func(dst, x, res, mean, scale, shift []float32, rows, cols int)
 
@@ -23,10 +33,24 @@ func AffineRows(dst, x, res, mean, scale, shift []float32, rows, cols int, relu 
 	}
 	checkCols(cols, mean, scale, shift)
 	f := t.pick()
-	step := rowBlock(cols)
+	if cols > block {
+		affineLong(f, dst, x, res, mean, scale, shift, rows, cols)
+		return
+	}
+	step := rowBlock(cols, mapRows)
 	for r := 0; r < rows; r += step {
 		k := min(step, rows-r)
 		f(dst[r*cols:], x[r*cols:], tail(res, r*cols), mean, scale, shift, k, cols)
+	}
+}
+
+// affineLong does rows that are too long for one call.
+func affineLong(f affineKernel, dst, x, res, mean, scale, shift []float32, rows, cols int) {
+	for r := range rows {
+		for c := 0; c < cols; c += block {
+			at := r*cols + c
+			f(dst[at:], x[at:], tail(res, at), tail(mean, c), tail(scale, c), tail(shift, c), 1, min(block, cols-c))
+		}
 	}
 }
 

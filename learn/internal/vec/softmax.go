@@ -3,8 +3,9 @@ package vec
 import "math"
 
 type (
-	expSumKernel = func(dst, x []float32, m float32) float32 // dst = e^(x-m), gives Σ dst
-	sumExpKernel = func(x []float32, m float32) float32      // gives Σ e^(x-m)
+	softmaxRowKernel = func(dst, x []float32, scale float32) (m, sum float32)
+	expSumKernel     = func(dst, x []float32, m float32) float32 // dst = e^(x-m), gives Σ dst
+	sumExpKernel     = func(x []float32, m float32) float32      // gives Σ e^(x-m)
 )
 
 // Softmax sets each row of y to the softmax of the row of x (rows×cols); y may be x's memory.
@@ -50,6 +51,10 @@ func LogSoftmaxGrad(dx, dy, y []float32, rows, cols int) {
 
 // softmaxRow sets dst = scale·softmax(x) and gives the largest element m and ln Σ e^(x-m).
 func softmaxRow(dst, x []float32, scale float32) (m float32, logSum float64) {
+	if len(x) <= block {
+		m, sum := softmaxRowTab.pick()(dst, x, scale)
+		return m, math.Log(float64(sum))
+	}
 	m = Max(x)
 	f := expSumTab.pick()
 	s := 0.0
@@ -70,6 +75,13 @@ func logSumExp(x []float32) (m float32, logSum float64) {
 		s += float64(f(x[at:min(at+block, len(x))], m))
 	}
 	return m, math.Log(s)
+}
+
+func softmaxRowGeneric(dst, x []float32, scale float32) (m, sum float32) {
+	m = maxOfGeneric(x)
+	sum = expSumGeneric(dst, x, m)
+	scaleGeneric(dst, dst, scale/sum, 0)
+	return m, sum
 }
 
 func expSumGeneric(dst, x []float32, m float32) float32 {

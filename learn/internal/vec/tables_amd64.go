@@ -61,6 +61,8 @@ var (
 	lnSumsTab            = table[lnSumsKernel]{lnSumsGeneric, lnSumsAVX2, lnSumsAVX512}
 	lnApplyTab           = table[lnApplyKernel]{lnApplyGeneric, lnApplyAVX2, lnApplyAVX512}
 	lnInputTab           = table[lnInputKernel]{lnInputGeneric, lnInputAVX2, lnInputAVX512}
+	softmaxRowTab        = table[softmaxRowKernel]{softmaxRowGeneric, softmaxRowAVX2, softmaxRowAVX512}
+	layerNormRowTab      = table[layerNormRowKernel]{layerNormRowGeneric, layerNormRowAVX2, layerNormRowAVX512}
 	affineRowsTab        = table[affineKernel]{affineRowsGeneric, affineRowsAVX2, affineRowsAVX512}
 	affineReLURowsTab    = table[affineKernel]{affineReLURowsGeneric, affineReLURowsAVX2, affineReLURowsAVX512}
 	affineAddRowsTab     = table[affineKernel]{affineAddRowsGeneric, affineAddRowsAVX2, affineAddRowsAVX512}

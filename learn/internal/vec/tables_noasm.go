@@ -63,6 +63,8 @@ var (
 	lnSumsTab            = table[lnSumsKernel]{lnSumsGeneric, lnSumsGeneric, lnSumsGeneric}
 	lnApplyTab           = table[lnApplyKernel]{lnApplyGeneric, lnApplyGeneric, lnApplyGeneric}
 	lnInputTab           = table[lnInputKernel]{lnInputGeneric, lnInputGeneric, lnInputGeneric}
+	softmaxRowTab        = table[softmaxRowKernel]{softmaxRowGeneric, softmaxRowGeneric, softmaxRowGeneric}
+	layerNormRowTab      = table[layerNormRowKernel]{layerNormRowGeneric, layerNormRowGeneric, layerNormRowGeneric}
 	affineRowsTab        = table[affineKernel]{affineRowsGeneric, affineRowsGeneric, affineRowsGeneric}
 	affineReLURowsTab    = table[affineKernel]{affineReLURowsGeneric, affineReLURowsGeneric, affineReLURowsGeneric}
 	affineAddRowsTab     = table[affineKernel]{affineAddRowsGeneric, affineAddRowsGeneric, affineAddRowsGeneric}

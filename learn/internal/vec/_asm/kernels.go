@@ -5,6 +5,7 @@ func emitAll(a *asm, names *registry) {
 	emitElementwise(a, names)
 	emitOptimisers(a, names)
 	emitReductions(a, names)
+	emitFused(a, names)
 	emitPanels(a, names)
 	emitPools(a, names)
 	emitConversions(a, names)
