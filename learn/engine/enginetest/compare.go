@@ -34,7 +34,7 @@ func (b bound) at(i int, right, top float64) float64 {
 	}
 	limit := b.tol*max(top, b.cancels) + tiny
 	if b.tremor != nil {
-		limit += 8 * b.tremor[i]
+		limit += 16 * b.tremor[i]
 	}
 	return limit
 }

@@ -16,6 +16,7 @@ func Run(t *testing.T, mk Maker) {
 	for _, s := range []scenario{
 		{"operations", testOps},
 		{"odd numbers", testOddities},
+		{"denormals", testDenormals},
 		{"updates", testUpdates},
 		{"zero norm", testZeroNorm},
 		{"nets", testNets},

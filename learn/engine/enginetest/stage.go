@@ -1,7 +1,10 @@
 package enginetest
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -199,6 +202,24 @@ func testThreads(t *testing.T, mk Maker) {
 			})
 		}
 	}
+}
+
+// Fingerprint trains every net of the suite for a few steps and returns a hash of the bits of
+// all vectors by the net's name, for comparing engines that must agree exactly.
+func Fingerprint(t testing.TB, e engine.Engine) map[string]uint64 {
+	t.Helper()
+	prints := map[string]uint64{}
+	for _, n := range append(nets(), net{"wide", wide}) {
+		v := unsplit(t, e, mustTrain(t, n)).vectors
+		h := fnv.New64a()
+		for _, x := range append([][]float32{v.Params, v.Grads, v.States}, v.Slots...) {
+			for _, f := range x {
+				h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(f)))
+			}
+		}
+		prints[n.name] = h.Sum64()
+	}
+	return prints
 }
 
 // testAllocations wants none in a run.

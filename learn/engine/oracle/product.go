@@ -91,13 +91,13 @@ func eachTap(a graph.ConvAttr, x, w, y tensor.Shape, f func(t tap)) {
 	})
 }
 
-// eachWeight calls f for every weight of a tap: ic and oc are the channels it connects, k its
-// place in the tap's matrix. A group's output channels see only the group's input channels.
-func eachWeight(groups int, w tensor.Shape, f func(ic, oc, k int)) {
+// eachChannel calls f for every input channel ic of every group with what it connects to: the
+// group's output channels lo to hi, and row, the place of its weights in the tap's matrix.
+func eachChannel(groups int, w tensor.Shape, f func(ic, lo, hi, row int)) {
 	perGroup := w[3] / groups
-	for c := range w[2] {
-		for oc := range w[3] {
-			f(oc/perGroup*w[2]+c, oc, c*w[3]+oc)
+	for g := range groups {
+		for c := range w[2] {
+			f(g*w[2]+c, g*perGroup, (g+1)*perGroup, c*w[3])
 		}
 	}
 }
@@ -107,7 +107,11 @@ func conv2d(c *call) error {
 	x, w, y := c.in[0], c.in[1], c.out[0]
 	clear(y.f)
 	eachTap(a, x.shape(), w.shape(), y.shape(), func(t tap) {
-		eachWeight(a.Groups, w.shape(), func(ic, oc, k int) { y.f[t.y+oc] += x.f[t.x+ic] * w.f[t.w+k] })
+		eachChannel(a.Groups, w.shape(), func(ic, lo, hi, row int) {
+			for oc := lo; oc < hi; oc++ {
+				y.f[t.y+oc] += x.f[t.x+ic] * w.f[t.w+row+oc]
+			}
+		})
 	})
 	finish(c, a.Fused)
 	return nil
@@ -118,7 +122,11 @@ func convGradX(c *call) error {
 	dy, w, dx := c.in[0], c.in[1], c.out[0]
 	clear(dx.f)
 	eachTap(a, dx.shape(), w.shape(), dy.shape(), func(t tap) {
-		eachWeight(a.Groups, w.shape(), func(ic, oc, k int) { dx.f[t.x+ic] += dy.f[t.y+oc] * w.f[t.w+k] })
+		eachChannel(a.Groups, w.shape(), func(ic, lo, hi, row int) {
+			for oc := lo; oc < hi; oc++ {
+				dx.f[t.x+ic] += dy.f[t.y+oc] * w.f[t.w+row+oc]
+			}
+		})
 	})
 	finish(c, a.Fused)
 	return nil
@@ -129,7 +137,11 @@ func convGradW(c *call) error {
 	x, dy, dw := c.in[0], c.in[1], c.out[0]
 	clear(dw.f)
 	eachTap(a, x.shape(), dw.shape(), dy.shape(), func(t tap) {
-		eachWeight(a.Groups, dw.shape(), func(ic, oc, k int) { dw.f[t.w+k] += x.f[t.x+ic] * dy.f[t.y+oc] })
+		eachChannel(a.Groups, dw.shape(), func(ic, lo, hi, row int) {
+			for oc := lo; oc < hi; oc++ {
+				dw.f[t.w+row+oc] += x.f[t.x+ic] * dy.f[t.y+oc]
+			}
+		})
 	})
 	return nil
 }
