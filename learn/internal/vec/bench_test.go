@@ -145,7 +145,7 @@ func BenchmarkKernels(b *testing.B) {
 	for _, size := range []struct {
 		name       string
 		rows, cols int
-	}{{"cache", 512, 32}, {"wide", 32, 512}, {"narrow", 1024, 10}, {"memory", 1 << 16, 64}} {
+	}{{"cache", 512, 32}, {"wide", 32, 512}, {"narrow", 1024, 10}, {"memory", 1 << 18, 64}} {
 		s := newBenchData(size.rows, size.cols)
 		for _, l := range cpu.Levels() {
 			restore := cpu.Set(l)

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func reluAVX512(dst []float32, x []float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·reluAVX512(SB), NOSPLIT, $8-48
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -21,20 +21,20 @@ TEXT ·reluAVX512(SB), NOSPLIT, $8-48
 
 loop1:
 	VMOVUPS (CX)(BX*4), Z0
-	VPXORD  Z1, Z1, Z1
+	VXORPS  Z1, Z1, Z1
 	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, (AX)(BX*4)
 	VMOVUPS 64(CX)(BX*4), Z0
-	VPXORD  Z2, Z2, Z2
-	VMAXPS  Z0, Z2, Z0
+	VXORPS  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, 64(AX)(BX*4)
 	VMOVUPS 128(CX)(BX*4), Z0
-	VPXORD  Z3, Z3, Z3
-	VMAXPS  Z0, Z3, Z0
+	VXORPS  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, 128(AX)(BX*4)
 	VMOVUPS 192(CX)(BX*4), Z0
-	VPXORD  Z4, Z4, Z4
-	VMAXPS  Z0, Z4, Z0
+	VXORPS  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, 192(AX)(BX*4)
 	ADDQ    $0x00000040, BX
 	SUBQ    $0x00000040, DX
@@ -47,8 +47,8 @@ done2:
 
 loop3:
 	VMOVUPS (CX)(BX*4), Z0
-	VPXORD  Z5, Z5, Z5
-	VMAXPS  Z0, Z5, Z0
+	VXORPS  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, (AX)(BX*4)
 	ADDQ    $0x00000010, BX
 	SUBQ    $0x00000010, DX
@@ -62,8 +62,8 @@ done4:
 	BZHIL     DX, SI, SI
 	KMOVW     SI, K1
 	VMOVUPS.Z (CX)(BX*4), K1, Z0
-	VPXORD    Z6, Z6, Z6
-	VMAXPS    Z0, Z6, Z0
+	VXORPS    Z1, Z1, Z1
+	VMAXPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*4)
 
 end5:
@@ -2372,7 +2372,7 @@ end5:
 	RET
 
 // func addReLUAVX512(dst []float32, x []float32, y []float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·addReLUAVX512(SB), NOSPLIT, $8-72
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -2391,26 +2391,26 @@ loop1:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
-	VPXORD  Z2, Z2, Z2
-	VMAXPS  Z0, Z2, Z0
+	VXORPS  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	VMOVUPS 64(CX)(SI*4), Z0
 	VMOVUPS 64(DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
-	VPXORD  Z3, Z3, Z3
-	VMAXPS  Z0, Z3, Z0
+	VXORPS  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, 64(AX)(SI*4)
 	VMOVUPS 128(CX)(SI*4), Z0
 	VMOVUPS 128(DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
-	VPXORD  Z4, Z4, Z4
-	VMAXPS  Z0, Z4, Z0
+	VXORPS  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, 128(AX)(SI*4)
 	VMOVUPS 192(CX)(SI*4), Z0
 	VMOVUPS 192(DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
-	VPXORD  Z5, Z5, Z5
-	VMAXPS  Z0, Z5, Z0
+	VXORPS  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, 192(AX)(SI*4)
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x00000040, BX
@@ -2425,8 +2425,8 @@ loop3:
 	VMOVUPS (CX)(SI*4), Z0
 	VMOVUPS (DX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
-	VPXORD  Z6, Z6, Z6
-	VMAXPS  Z0, Z6, Z0
+	VXORPS  Z1, Z1, Z1
+	VMAXPS  Z0, Z1, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $0x00000010, SI
 	SUBQ    $0x00000010, BX
@@ -2442,8 +2442,8 @@ done4:
 	VMOVUPS.Z (CX)(SI*4), K1, Z0
 	VMOVUPS.Z (DX)(SI*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
-	VPXORD    Z7, Z7, Z7
-	VMAXPS    Z0, Z7, Z0
+	VXORPS    Z1, Z1, Z1
+	VMAXPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
 end5:
@@ -2548,8 +2548,8 @@ loop1:
 	VCMPPS.BCST $0x11, c00000000<>+0(SB), Z1, K2
 	VXORPS.BCST c80000000<>+0(SB), Z0, Z1
 	VPBLENDMD   Z1, Z0, K2, Z0
-	VPXORD      Z2, Z2, Z2
-	VPBLENDMD   Z2, Z0, K1, Z0
+	VXORPS      Z1, Z1, Z1
+	VPBLENDMD   Z1, Z0, K1, Z0
 	VMOVUPS     Z0, (AX)(SI*4)
 	VMOVUPS     64(CX)(SI*4), Z0
 	VMOVUPS     64(DX)(SI*4), Z1
@@ -2557,8 +2557,8 @@ loop1:
 	VCMPPS.BCST $0x11, c00000000<>+0(SB), Z1, K2
 	VXORPS.BCST c80000000<>+0(SB), Z0, Z1
 	VPBLENDMD   Z1, Z0, K2, Z0
-	VPXORD      Z3, Z3, Z3
-	VPBLENDMD   Z3, Z0, K1, Z0
+	VXORPS      Z1, Z1, Z1
+	VPBLENDMD   Z1, Z0, K1, Z0
 	VMOVUPS     Z0, 64(AX)(SI*4)
 	ADDQ        $0x00000020, SI
 	SUBQ        $0x00000020, BX
@@ -2576,8 +2576,8 @@ loop3:
 	VCMPPS.BCST $0x11, c00000000<>+0(SB), Z1, K2
 	VXORPS.BCST c80000000<>+0(SB), Z0, Z1
 	VPBLENDMD   Z1, Z0, K2, Z0
-	VPXORD      Z4, Z4, Z4
-	VPBLENDMD   Z4, Z0, K1, Z0
+	VXORPS      Z1, Z1, Z1
+	VPBLENDMD   Z1, Z0, K1, Z0
 	VMOVUPS     Z0, (AX)(SI*4)
 	ADDQ        $0x00000010, SI
 	SUBQ        $0x00000010, BX
@@ -2596,8 +2596,8 @@ done4:
 	VCMPPS.BCST $0x11, c00000000<>+0(SB), Z1, K3
 	VXORPS.BCST c80000000<>+0(SB), Z0, Z1
 	VPBLENDMD   Z1, Z0, K3, Z0
-	VPXORD      Z5, Z5, Z5
-	VPBLENDMD   Z5, Z0, K2, Z0
+	VXORPS      Z1, Z1, Z1
+	VPBLENDMD   Z1, Z0, K2, Z0
 	VMOVUPS     Z0, K1, (AX)(SI*4)
 
 end5:
@@ -4005,7 +4005,7 @@ end3:
 	RET
 
 // func sumAVX512(x []float32) float32
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·sumAVX512(SB), NOSPLIT, $8-28
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -4014,10 +4014,10 @@ TEXT ·sumAVX512(SB), NOSPLIT, $8-28
 	VLDMXCSR 4(SP)
 	MOVQ     x_base+0(FP), AX
 	MOVQ     x_len+8(FP), CX
-	VPXORD   Z0, Z0, Z0
-	VPXORD   Z1, Z1, Z1
-	VPXORD   Z2, Z2, Z2
-	VPXORD   Z3, Z3, Z3
+	VXORPS   Z0, Z0, Z0
+	VXORPS   Z1, Z1, Z1
+	VXORPS   Z2, Z2, Z2
+	VXORPS   Z3, Z3, Z3
 	XORQ     DX, DX
 	CMPQ     CX, $0x00000040
 	JB       done2
@@ -4075,7 +4075,7 @@ end5:
 	RET
 
 // func sumSquaresAVX512(x []float32) float32
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·sumSquaresAVX512(SB), NOSPLIT, $8-28
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -4084,10 +4084,10 @@ TEXT ·sumSquaresAVX512(SB), NOSPLIT, $8-28
 	VLDMXCSR 4(SP)
 	MOVQ     x_base+0(FP), AX
 	MOVQ     x_len+8(FP), CX
-	VPXORD   Z0, Z0, Z0
-	VPXORD   Z1, Z1, Z1
-	VPXORD   Z2, Z2, Z2
-	VPXORD   Z3, Z3, Z3
+	VXORPS   Z0, Z0, Z0
+	VXORPS   Z1, Z1, Z1
+	VXORPS   Z2, Z2, Z2
+	VXORPS   Z3, Z3, Z3
 	XORQ     DX, DX
 	CMPQ     CX, $0x00000040
 	JB       done2
@@ -4145,7 +4145,7 @@ end5:
 	RET
 
 // func dotAVX512(x []float32, y []float32) float32
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·dotAVX512(SB), NOSPLIT, $8-52
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -4155,10 +4155,10 @@ TEXT ·dotAVX512(SB), NOSPLIT, $8-52
 	MOVQ     x_base+0(FP), AX
 	MOVQ     y_base+24(FP), CX
 	MOVQ     x_len+8(FP), DX
-	VPXORD   Z0, Z0, Z0
-	VPXORD   Z1, Z1, Z1
-	VPXORD   Z2, Z2, Z2
-	VPXORD   Z3, Z3, Z3
+	VXORPS   Z0, Z0, Z0
+	VXORPS   Z1, Z1, Z1
+	VXORPS   Z2, Z2, Z2
+	VXORPS   Z3, Z3, Z3
 	XORQ     BX, BX
 	CMPQ     DX, $0x00000040
 	JB       done2
@@ -4222,7 +4222,7 @@ end5:
 	RET
 
 // func nonFiniteAVX512(x []float32) float32
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·nonFiniteAVX512(SB), NOSPLIT, $8-28
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -4231,10 +4231,10 @@ TEXT ·nonFiniteAVX512(SB), NOSPLIT, $8-28
 	VLDMXCSR 4(SP)
 	MOVQ     x_base+0(FP), AX
 	MOVQ     x_len+8(FP), CX
-	VPXORD   Z0, Z0, Z0
-	VPXORD   Z1, Z1, Z1
-	VPXORD   Z2, Z2, Z2
-	VPXORD   Z3, Z3, Z3
+	VXORPS   Z0, Z0, Z0
+	VXORPS   Z1, Z1, Z1
+	VXORPS   Z2, Z2, Z2
+	VXORPS   Z3, Z3, Z3
 	XORQ     DX, DX
 	CMPQ     CX, $0x00000040
 	JB       done2
@@ -4292,7 +4292,7 @@ end5:
 	RET
 
 // func maxOfAVX512(x []float32) float32
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·maxOfAVX512(SB), NOSPLIT, $8-28
 	VSTMXCSR     (SP)
 	MOVL         (SP), AX
@@ -4301,26 +4301,38 @@ TEXT ·maxOfAVX512(SB), NOSPLIT, $8-28
 	VLDMXCSR     4(SP)
 	MOVQ         x_base+0(FP), AX
 	MOVQ         x_len+8(FP), CX
-	VPXORD       Z0, Z0, Z0
+	VXORPS       Z0, Z0, Z0
 	VBROADCASTSS cff800000<>+0(SB), Z0
-	VPXORD       Z1, Z1, Z1
+	VXORPS       Z1, Z1, Z1
 	VBROADCASTSS cff800000<>+0(SB), Z1
+	VXORPS       Z2, Z2, Z2
+	VBROADCASTSS cff800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VBROADCASTSS cff800000<>+0(SB), Z3
 	XORQ         DX, DX
-	CMPQ         CX, $0x00000020
+	CMPQ         CX, $0x00000040
 	JB           done2
 
 loop1:
-	VMOVUPS   (AX)(DX*4), Z2
+	VMOVUPS   (AX)(DX*4), Z4
 	VCMPPS    $0x03, Z0, Z0, K1
-	VMAXPS    Z2, Z0, Z2
-	VPBLENDMD Z0, Z2, K1, Z0
-	VMOVUPS   64(AX)(DX*4), Z2
+	VMAXPS    Z4, Z0, Z4
+	VPBLENDMD Z0, Z4, K1, Z0
+	VMOVUPS   64(AX)(DX*4), Z4
 	VCMPPS    $0x03, Z1, Z1, K1
-	VMAXPS    Z2, Z1, Z2
-	VPBLENDMD Z1, Z2, K1, Z1
-	ADDQ      $0x00000020, DX
-	SUBQ      $0x00000020, CX
-	CMPQ      CX, $0x00000020
+	VMAXPS    Z4, Z1, Z4
+	VPBLENDMD Z1, Z4, K1, Z1
+	VMOVUPS   128(AX)(DX*4), Z4
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMAXPS    Z4, Z2, Z4
+	VPBLENDMD Z2, Z4, K1, Z2
+	VMOVUPS   192(AX)(DX*4), Z4
+	VCMPPS    $0x03, Z3, Z3, K1
+	VMAXPS    Z4, Z3, Z4
+	VPBLENDMD Z3, Z4, K1, Z3
+	ADDQ      $0x00000040, DX
+	SUBQ      $0x00000040, CX
+	CMPQ      CX, $0x00000040
 	JAE       loop1
 
 done2:
@@ -4328,10 +4340,10 @@ done2:
 	JB   done4
 
 loop3:
-	VMOVUPS   (AX)(DX*4), Z2
+	VMOVUPS   (AX)(DX*4), Z4
 	VCMPPS    $0x03, Z0, Z0, K1
-	VMAXPS    Z2, Z0, Z2
-	VPBLENDMD Z0, Z2, K1, Z0
+	VMAXPS    Z4, Z0, Z4
+	VPBLENDMD Z0, Z4, K1, Z0
 	ADDQ      $0x00000010, DX
 	SUBQ      $0x00000010, CX
 	CMPQ      CX, $0x00000010
@@ -4343,14 +4355,20 @@ done4:
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
-	VMOVUPS.Z    (AX)(DX*4), K1, Z2
-	VBROADCASTSS cff800000<>+0(SB), Z3
-	VPBLENDMD    Z2, Z3, K1, Z2
+	VMOVUPS.Z    (AX)(DX*4), K1, Z4
+	VBROADCASTSS cff800000<>+0(SB), Z5
+	VPBLENDMD    Z4, Z5, K1, Z4
 	VCMPPS       $0x03, Z0, Z0, K1
-	VMAXPS       Z2, Z0, Z2
-	VPBLENDMD    Z0, Z2, K1, Z0
+	VMAXPS       Z4, Z0, Z4
+	VPBLENDMD    Z0, Z4, K1, Z0
 
 end5:
+	VCMPPS        $0x03, Z0, Z0, K1
+	VMAXPS        Z1, Z0, Z1
+	VPBLENDMD     Z0, Z1, K1, Z0
+	VCMPPS        $0x03, Z2, Z2, K1
+	VMAXPS        Z3, Z2, Z1
+	VPBLENDMD     Z2, Z1, K1, Z1
 	VCMPPS        $0x03, Z0, Z0, K1
 	VMAXPS        Z1, Z0, Z1
 	VPBLENDMD     Z0, Z1, K1, Z0
@@ -4376,7 +4394,7 @@ end5:
 	RET
 
 // func deviationAVX512(x []float32, mean float32) float32
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·deviationAVX512(SB), NOSPLIT, $8-36
 	VSTMXCSR     (SP)
 	MOVL         (SP), AX
@@ -4386,10 +4404,10 @@ TEXT ·deviationAVX512(SB), NOSPLIT, $8-36
 	MOVQ         x_base+0(FP), AX
 	MOVQ         x_len+8(FP), CX
 	VBROADCASTSS mean+24(FP), Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
 	XORQ         DX, DX
 	CMPQ         CX, $0x00000040
 	JB           done2
@@ -4454,7 +4472,7 @@ end5:
 	RET
 
 // func expSumAVX512(dst []float32, x []float32, m float32) float32
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·expSumAVX512(SB), NOSPLIT, $8-60
 	VSTMXCSR     (SP)
 	MOVL         (SP), AX
@@ -4465,7 +4483,7 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $8-60
 	MOVQ         x_base+24(FP), CX
 	MOVQ         dst_len+8(FP), DX
 	VBROADCASTSS m+48(FP), Z0
-	VPXORD       Z1, Z1, Z1
+	VXORPS       Z1, Z1, Z1
 	XORQ         BX, BX
 	CMPQ         DX, $0x00000010
 	JB           done2
@@ -4544,7 +4562,7 @@ end3:
 	RET
 
 // func sumExpAVX512(x []float32, m float32) float32
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·sumExpAVX512(SB), NOSPLIT, $8-36
 	VSTMXCSR     (SP)
 	MOVL         (SP), AX
@@ -4554,7 +4572,7 @@ TEXT ·sumExpAVX512(SB), NOSPLIT, $8-36
 	MOVQ         x_base+0(FP), AX
 	MOVQ         x_len+8(FP), CX
 	VBROADCASTSS m+24(FP), Z0
-	VPXORD       Z1, Z1, Z1
+	VXORPS       Z1, Z1, Z1
 	XORQ         DX, DX
 	CMPQ         CX, $0x00000010
 	JB           done2
@@ -4631,7 +4649,7 @@ end3:
 	RET
 
 // func lnSumsAVX512(dy []float32, x []float32, gamma []float32, mean float32) (s float32, sx float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·lnSumsAVX512(SB), NOSPLIT, $8-88
 	VSTMXCSR     (SP)
 	MOVL         (SP), AX
@@ -4643,10 +4661,10 @@ TEXT ·lnSumsAVX512(SB), NOSPLIT, $8-88
 	MOVQ         gamma_base+48(FP), DX
 	MOVQ         dy_len+8(FP), BX
 	VBROADCASTSS mean+72(FP), Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
 	XORQ         SI, SI
 	CMPQ         BX, $0x00000020
 	JB           done2
@@ -4889,7 +4907,7 @@ end5:
 	RET
 
 // func softmaxRowAVX512(dst []float32, x []float32, scale float32) (m float32, sum float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·softmaxRowAVX512(SB), NOSPLIT, $8-64
 	VSTMXCSR     (SP)
 	MOVL         (SP), AX
@@ -4941,8 +4959,8 @@ done4:
 	BZHIL        BX, DI, DI
 	KMOVW        DI, K1
 	VMOVUPS.Z    (CX)(SI*4), K1, Z2
-	VBROADCASTSS cff800000<>+0(SB), Z4
-	VPBLENDMD    Z2, Z4, K1, Z2
+	VBROADCASTSS cff800000<>+0(SB), Z3
+	VPBLENDMD    Z2, Z3, K1, Z2
 	VCMPPS       $0x03, Z0, Z0, K1
 	VMAXPS       Z2, Z0, Z2
 	VPBLENDMD    Z0, Z2, K1, Z0
@@ -4968,35 +4986,35 @@ end5:
 	VMAXPS        Y1, Y0, Y1
 	VBLENDVPS     Y2, Y0, Y1, Y0
 	VBROADCASTSS  X0, Z0
-	VPXORD        Z3, Z3, Z3
+	VXORPS        Z1, Z1, Z1
 	MOVQ          DX, BX
 	XORQ          SI, SI
 	CMPQ          BX, $0x00000010
 	JB            done7
 
 loop6:
-	VMOVUPS           (CX)(SI*4), Z1
-	VSUBPS            Z0, Z1, Z1
-	VBROADCASTSS      c42b20000<>+0(SB), Z2
-	VMINPS            Z1, Z2, Z1
-	VBROADCASTSS      cc2d00000<>+0(SB), Z2
-	VMAXPS            Z1, Z2, Z1
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS       $0x08, Z2, Z2
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMOVUPS           (CX)(SI*4), Z2
+	VSUBPS            Z0, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
 	VBROADCASTSS      c39506967<>+0(SB), Z4
-	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3c088908<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z4
-	VMULPS            Z1, Z1, Z5
-	VFMADD231PS       Z5, Z4, Z1
-	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z1
-	VSCALEFPS         Z2, Z1, Z1
-	VADDPS            Z1, Z3, Z3
-	VMOVUPS           Z1, (AX)(SI*4)
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VSCALEFPS         Z3, Z2, Z2
+	VADDPS            Z2, Z1, Z1
+	VMOVUPS           Z2, (AX)(SI*4)
 	ADDQ              $0x00000010, SI
 	SUBQ              $0x00000010, BX
 	CMPQ              BX, $0x00000010
@@ -5008,34 +5026,34 @@ done7:
 	MOVL              $0xffffffff, DI
 	BZHIL             BX, DI, DI
 	KMOVW             DI, K1
-	VMOVUPS.Z         (CX)(SI*4), K1, Z1
-	VBROADCASTSS      cff800000<>+0(SB), Z2
-	VPBLENDMD         Z1, Z2, K1, Z1
-	VSUBPS            Z0, Z1, Z1
-	VBROADCASTSS      c42b20000<>+0(SB), Z2
-	VMINPS            Z1, Z2, Z1
-	VBROADCASTSS      cc2d00000<>+0(SB), Z2
-	VMAXPS            Z1, Z2, Z1
-	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS       $0x08, Z2, Z2
-	VFNMADD231PS.BCST c3f318000<>+0(SB), Z2, Z1
-	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z2, Z1
+	VMOVUPS.Z         (CX)(SI*4), K1, Z2
+	VBROADCASTSS      cff800000<>+0(SB), Z3
+	VPBLENDMD         Z2, Z3, K1, Z2
+	VSUBPS            Z0, Z2, Z2
+	VBROADCASTSS      c42b20000<>+0(SB), Z3
+	VMINPS            Z2, Z3, Z2
+	VBROADCASTSS      cc2d00000<>+0(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VMULPS.BCST       c3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS       $0x08, Z3, Z3
+	VFNMADD231PS.BCST c3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS.BCST cb95e8083<>+0(SB), Z3, Z2
 	VBROADCASTSS      c39506967<>+0(SB), Z4
-	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3c088908<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z1, Z4
-	VFMADD213PS.BCST  c3f000000<>+0(SB), Z1, Z4
-	VMULPS            Z1, Z1, Z5
-	VFMADD231PS       Z5, Z4, Z1
-	VADDPS.BCST       c3f800000<>+0(SB), Z1, Z1
-	VSCALEFPS         Z2, Z1, Z1
-	VADDPS            Z1, Z3, Z3
-	VMOVUPS           Z1, K1, (AX)(SI*4)
+	VFMADD213PS.BCST  c3ab743ce<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3c088908<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3d2aa9c1<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3e2aaaaa<>+0(SB), Z2, Z4
+	VFMADD213PS.BCST  c3f000000<>+0(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
+	VADDPS.BCST       c3f800000<>+0(SB), Z2, Z2
+	VSCALEFPS         Z3, Z2, Z2
+	VADDPS            Z2, Z1, Z1
+	VMOVUPS           Z2, K1, (AX)(SI*4)
 
 end8:
-	VEXTRACTF64X4 $0x01, Z3, Y1
-	VADDPS        Y1, Y3, Y1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y1
 	VPERM2F128    $0x01, Y1, Y1, Y2
 	VADDPS        Y2, Y1, Y1
 	VPERMILPS     $0x4e, Y1, Y2
@@ -5077,7 +5095,7 @@ end11:
 	RET
 
 // func layerNormRowAVX512(y []float32, x []float32, gamma []float32, beta []float32, inv float32, eps float32) (mean float32, invStd float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE
 TEXT ·layerNormRowAVX512(SB), NOSPLIT, $8-112
 	VSTMXCSR     (SP)
 	MOVL         (SP), AX
@@ -5091,10 +5109,10 @@ TEXT ·layerNormRowAVX512(SB), NOSPLIT, $8-112
 	MOVQ         y_len+8(FP), SI
 	VBROADCASTSS inv+96(FP), Z0
 	VBROADCASTSS eps+100(FP), Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
-	VPXORD       Z4, Z4, Z4
-	VPXORD       Z5, Z5, Z5
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
 	MOVQ         SI, DI
 	XORQ         R8, R8
 	CMPQ         DI, $0x00000040
@@ -5149,28 +5167,28 @@ end5:
 	VADDPS        Y3, Y2, Y2
 	VBROADCASTSS  X2, Z2
 	VMULPS        Z0, Z2, Z2
-	VPXORD        Z7, Z7, Z7
-	VPXORD        Z8, Z8, Z8
-	VPXORD        Z9, Z9, Z9
-	VPXORD        Z10, Z10, Z10
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z6, Z6, Z6
 	MOVQ          SI, DI
 	XORQ          R8, R8
 	CMPQ          DI, $0x00000040
 	JB            done7
 
 loop6:
-	VMOVUPS     (CX)(R8*4), Z3
-	VSUBPS      Z2, Z3, Z3
-	VFMADD231PS Z3, Z3, Z7
-	VMOVUPS     64(CX)(R8*4), Z3
-	VSUBPS      Z2, Z3, Z3
-	VFMADD231PS Z3, Z3, Z8
-	VMOVUPS     128(CX)(R8*4), Z3
-	VSUBPS      Z2, Z3, Z3
-	VFMADD231PS Z3, Z3, Z9
-	VMOVUPS     192(CX)(R8*4), Z3
-	VSUBPS      Z2, Z3, Z3
-	VFMADD231PS Z3, Z3, Z10
+	VMOVUPS     (CX)(R8*4), Z7
+	VSUBPS      Z2, Z7, Z7
+	VFMADD231PS Z7, Z7, Z3
+	VMOVUPS     64(CX)(R8*4), Z7
+	VSUBPS      Z2, Z7, Z7
+	VFMADD231PS Z7, Z7, Z4
+	VMOVUPS     128(CX)(R8*4), Z7
+	VSUBPS      Z2, Z7, Z7
+	VFMADD231PS Z7, Z7, Z5
+	VMOVUPS     192(CX)(R8*4), Z7
+	VSUBPS      Z2, Z7, Z7
+	VFMADD231PS Z7, Z7, Z6
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x00000040, DI
 	CMPQ        DI, $0x00000040
@@ -5181,9 +5199,9 @@ done7:
 	JB   done9
 
 loop8:
-	VMOVUPS     (CX)(R8*4), Z3
-	VSUBPS      Z2, Z3, Z3
-	VFMADD231PS Z3, Z3, Z7
+	VMOVUPS     (CX)(R8*4), Z7
+	VSUBPS      Z2, Z7, Z7
+	VFMADD231PS Z7, Z7, Z3
 	ADDQ        $0x00000010, R8
 	SUBQ        $0x00000010, DI
 	CMPQ        DI, $0x00000010
@@ -5195,14 +5213,14 @@ done9:
 	MOVL        $0xffffffff, R9
 	BZHIL       DI, R9, R9
 	KMOVW       R9, K1
-	VMOVUPS.Z   (CX)(R8*4), K1, Z3
-	VSUBPS      Z2, Z3, Z3
-	VMOVAPS.Z   Z3, K1, Z3
-	VFMADD231PS Z3, Z3, Z7
+	VMOVUPS.Z   (CX)(R8*4), K1, Z7
+	VSUBPS      Z2, Z7, Z7
+	VMOVAPS.Z   Z7, K1, Z7
+	VFMADD231PS Z7, Z7, Z3
 
 end10:
-	VADDPS        Z8, Z7, Z3
-	VADDPS        Z10, Z9, Z4
+	VADDPS        Z4, Z3, Z3
+	VADDPS        Z6, Z5, Z4
 	VADDPS        Z4, Z3, Z3
 	VEXTRACTF64X4 $0x01, Z3, Y4
 	VADDPS        Y4, Y3, Y3
@@ -5438,33 +5456,39 @@ absent15:
 
 narrow2:
 panel16:
-	CMPQ    DI, $0x00000010
+	CMPQ    DI, $0x00000020
 	JB      narrow17
 	TESTQ   DX, DX
 	JZ      default18
 	VMOVUPS (DX), Z0
+	VMOVUPS 64(DX), Z1
 	JMP     loaded19
 
 default18:
 	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
 
 loaded19:
 	TESTQ   BX, BX
 	JZ      default20
-	VMOVUPS (BX), Z1
+	VMOVUPS (BX), Z2
+	VMOVUPS 64(BX), Z3
 	JMP     loaded21
 
 default20:
-	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VBROADCASTSS c3f800000<>+0(SB), Z3
 
 loaded21:
 	TESTQ   SI, SI
 	JZ      default22
-	VMOVUPS (SI), Z2
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
 	JMP     loaded23
 
 default22:
-	VBROADCASTSS c00000000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z4
+	VBROADCASTSS c00000000<>+0(SB), Z5
 
 loaded23:
 	MOVQ rows+144(FP), R10
@@ -5474,6 +5498,105 @@ loaded23:
 	JB   rows25
 
 row24:
+	VMOVUPS     (CX)(R9*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VMOVUPS     Z6, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VMOVUPS     Z6, 64(AX)(R9*1)
+	ADDQ        R8, R9
+	VMOVUPS     (CX)(R9*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VMOVUPS     Z6, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VMOVUPS     Z6, 64(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row24
+
+rows25:
+	CMPQ R10, $0x00000001
+	JB   rows27
+
+row26:
+	VMOVUPS     (CX)(R9*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VMOVUPS     Z6, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VMOVUPS     Z6, 64(AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row26
+
+rows27:
+	ADDQ  $0x00000080, AX
+	ADDQ  $0x00000080, CX
+	TESTQ DX, DX
+	JZ    absent28
+	ADDQ  $0x00000080, DX
+
+absent28:
+	TESTQ BX, BX
+	JZ    absent29
+	ADDQ  $0x00000080, BX
+
+absent29:
+	TESTQ SI, SI
+	JZ    absent30
+	ADDQ  $0x00000080, SI
+
+absent30:
+	SUBQ $0x00000020, DI
+	JMP  panel16
+
+narrow17:
+panel31:
+	CMPQ    DI, $0x00000010
+	JB      narrow32
+	TESTQ   DX, DX
+	JZ      default33
+	VMOVUPS (DX), Z0
+	JMP     loaded34
+
+default33:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded34:
+	TESTQ   BX, BX
+	JZ      default35
+	VMOVUPS (BX), Z1
+	JMP     loaded36
+
+default35:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded36:
+	TESTQ   SI, SI
+	JZ      default37
+	VMOVUPS (SI), Z2
+	JMP     loaded38
+
+default37:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded38:
+	MOVQ rows+144(FP), R10
+	XORQ R9, R9
+	XORQ R11, R11
+	CMPQ R10, $0x00000002
+	JB   rows40
+
+row39:
 	VMOVUPS     (CX)(R9*1), Z3
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
@@ -5486,13 +5609,13 @@ row24:
 	ADDQ        R8, R9
 	SUBQ        $0x00000002, R10
 	CMPQ        R10, $0x00000002
-	JAE         row24
+	JAE         row39
 
-rows25:
+rows40:
 	CMPQ R10, $0x00000001
-	JB   rows27
+	JB   rows42
 
-row26:
+row41:
 	VMOVUPS     (CX)(R9*1), Z3
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
@@ -5500,69 +5623,69 @@ row26:
 	ADDQ        R8, R9
 	SUBQ        $0x00000001, R10
 	CMPQ        R10, $0x00000001
-	JAE         row26
+	JAE         row41
 
-rows27:
+rows42:
 	ADDQ  $0x00000040, AX
 	ADDQ  $0x00000040, CX
 	TESTQ DX, DX
-	JZ    absent28
+	JZ    absent43
 	ADDQ  $0x00000040, DX
 
-absent28:
+absent43:
 	TESTQ BX, BX
-	JZ    absent29
+	JZ    absent44
 	ADDQ  $0x00000040, BX
 
-absent29:
+absent44:
 	TESTQ SI, SI
-	JZ    absent30
+	JZ    absent45
 	ADDQ  $0x00000040, SI
 
-absent30:
+absent45:
 	SUBQ $0x00000010, DI
-	JMP  panel16
+	JMP  panel31
 
-narrow17:
+narrow32:
 	TESTQ     DI, DI
-	JZ        end31
+	JZ        end46
 	MOVL      $0xffffffff, R9
 	BZHIL     DI, R9, R9
 	KMOVW     R9, K1
 	TESTQ     DX, DX
-	JZ        default32
+	JZ        default47
 	VMOVUPS.Z (DX), K1, Z0
-	JMP       loaded33
+	JMP       loaded48
 
-default32:
+default47:
 	VBROADCASTSS c00000000<>+0(SB), Z0
 
-loaded33:
+loaded48:
 	TESTQ     BX, BX
-	JZ        default34
+	JZ        default49
 	VMOVUPS.Z (BX), K1, Z1
-	JMP       loaded35
+	JMP       loaded50
 
-default34:
+default49:
 	VBROADCASTSS c3f800000<>+0(SB), Z1
 
-loaded35:
+loaded50:
 	TESTQ     SI, SI
-	JZ        default36
+	JZ        default51
 	VMOVUPS.Z (SI), K1, Z2
-	JMP       loaded37
+	JMP       loaded52
 
-default36:
+default51:
 	VBROADCASTSS c00000000<>+0(SB), Z2
 
-loaded37:
+loaded52:
 	MOVQ rows+144(FP), BX
 	XORQ DX, DX
 	XORQ SI, SI
 	CMPQ BX, $0x00000002
-	JB   rows39
+	JB   rows54
 
-row38:
+row53:
 	VMOVUPS.Z   (CX)(DX*1), K1, Z3
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
@@ -5575,13 +5698,13 @@ row38:
 	ADDQ        R8, DX
 	SUBQ        $0x00000002, BX
 	CMPQ        BX, $0x00000002
-	JAE         row38
+	JAE         row53
 
-rows39:
+rows54:
 	CMPQ BX, $0x00000001
-	JB   rows41
+	JB   rows56
 
-row40:
+row55:
 	VMOVUPS.Z   (CX)(DX*1), K1, Z3
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
@@ -5589,16 +5712,16 @@ row40:
 	ADDQ        R8, DX
 	SUBQ        $0x00000001, BX
 	CMPQ        BX, $0x00000001
-	JAE         row40
+	JAE         row55
 
-rows41:
-end31:
+rows56:
+end46:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func affineReLURowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·affineReLURowsAVX512(SB), NOSPLIT, $8-160
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -5672,51 +5795,51 @@ row9:
 	VMOVUPS     (CX)(R9*1), Z12
 	VSUBPS      Z0, Z12, Z12
 	VFMADD213PS Z8, Z4, Z12
-	VPXORD      Z13, Z13, Z13
+	VXORPS      Z13, Z13, Z13
 	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, (AX)(R9*1)
 	VMOVUPS     64(CX)(R9*1), Z12
 	VSUBPS      Z1, Z12, Z12
 	VFMADD213PS Z9, Z5, Z12
-	VPXORD      Z14, Z14, Z14
-	VMAXPS      Z12, Z14, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 64(AX)(R9*1)
 	VMOVUPS     128(CX)(R9*1), Z12
 	VSUBPS      Z2, Z12, Z12
 	VFMADD213PS Z10, Z6, Z12
-	VPXORD      Z15, Z15, Z15
-	VMAXPS      Z12, Z15, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 128(AX)(R9*1)
 	VMOVUPS     192(CX)(R9*1), Z12
 	VSUBPS      Z3, Z12, Z12
 	VFMADD213PS Z11, Z7, Z12
-	VPXORD      Z16, Z16, Z16
-	VMAXPS      Z12, Z16, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 192(AX)(R9*1)
 	ADDQ        R8, R9
 	VMOVUPS     (CX)(R9*1), Z12
 	VSUBPS      Z0, Z12, Z12
 	VFMADD213PS Z8, Z4, Z12
-	VPXORD      Z17, Z17, Z17
-	VMAXPS      Z12, Z17, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, (AX)(R9*1)
 	VMOVUPS     64(CX)(R9*1), Z12
 	VSUBPS      Z1, Z12, Z12
 	VFMADD213PS Z9, Z5, Z12
-	VPXORD      Z18, Z18, Z18
-	VMAXPS      Z12, Z18, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 64(AX)(R9*1)
 	VMOVUPS     128(CX)(R9*1), Z12
 	VSUBPS      Z2, Z12, Z12
 	VFMADD213PS Z10, Z6, Z12
-	VPXORD      Z19, Z19, Z19
-	VMAXPS      Z12, Z19, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 128(AX)(R9*1)
 	VMOVUPS     192(CX)(R9*1), Z12
 	VSUBPS      Z3, Z12, Z12
 	VFMADD213PS Z11, Z7, Z12
-	VPXORD      Z20, Z20, Z20
-	VMAXPS      Z12, Z20, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 192(AX)(R9*1)
 	ADDQ        R8, R9
 	SUBQ        $0x00000002, R10
@@ -5731,26 +5854,26 @@ row11:
 	VMOVUPS     (CX)(R9*1), Z12
 	VSUBPS      Z0, Z12, Z12
 	VFMADD213PS Z8, Z4, Z12
-	VPXORD      Z21, Z21, Z21
-	VMAXPS      Z12, Z21, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, (AX)(R9*1)
 	VMOVUPS     64(CX)(R9*1), Z12
 	VSUBPS      Z1, Z12, Z12
 	VFMADD213PS Z9, Z5, Z12
-	VPXORD      Z22, Z22, Z22
-	VMAXPS      Z12, Z22, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 64(AX)(R9*1)
 	VMOVUPS     128(CX)(R9*1), Z12
 	VSUBPS      Z2, Z12, Z12
 	VFMADD213PS Z10, Z6, Z12
-	VPXORD      Z23, Z23, Z23
-	VMAXPS      Z12, Z23, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 128(AX)(R9*1)
 	VMOVUPS     192(CX)(R9*1), Z12
 	VSUBPS      Z3, Z12, Z12
 	VFMADD213PS Z11, Z7, Z12
-	VPXORD      Z24, Z24, Z24
-	VMAXPS      Z12, Z24, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 192(AX)(R9*1)
 	ADDQ        R8, R9
 	SUBQ        $0x00000001, R10
@@ -5780,33 +5903,39 @@ absent15:
 
 narrow2:
 panel16:
-	CMPQ    DI, $0x00000010
+	CMPQ    DI, $0x00000020
 	JB      narrow17
 	TESTQ   DX, DX
 	JZ      default18
 	VMOVUPS (DX), Z0
+	VMOVUPS 64(DX), Z1
 	JMP     loaded19
 
 default18:
 	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
 
 loaded19:
 	TESTQ   BX, BX
 	JZ      default20
-	VMOVUPS (BX), Z1
+	VMOVUPS (BX), Z2
+	VMOVUPS 64(BX), Z3
 	JMP     loaded21
 
 default20:
-	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VBROADCASTSS c3f800000<>+0(SB), Z3
 
 loaded21:
 	TESTQ   SI, SI
 	JZ      default22
-	VMOVUPS (SI), Z2
+	VMOVUPS (SI), Z4
+	VMOVUPS 64(SI), Z5
 	JMP     loaded23
 
 default22:
-	VBROADCASTSS c00000000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z4
+	VBROADCASTSS c00000000<>+0(SB), Z5
 
 loaded23:
 	MOVQ rows+144(FP), R10
@@ -5816,19 +5945,31 @@ loaded23:
 	JB   rows25
 
 row24:
-	VMOVUPS     (CX)(R9*1), Z3
-	VSUBPS      Z0, Z3, Z3
-	VFMADD213PS Z2, Z1, Z3
-	VPXORD      Z25, Z25, Z25
-	VMAXPS      Z3, Z25, Z3
-	VMOVUPS     Z3, (AX)(R9*1)
+	VMOVUPS     (CX)(R9*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, 64(AX)(R9*1)
 	ADDQ        R8, R9
-	VMOVUPS     (CX)(R9*1), Z3
-	VSUBPS      Z0, Z3, Z3
-	VFMADD213PS Z2, Z1, Z3
-	VPXORD      Z26, Z26, Z26
-	VMAXPS      Z3, Z26, Z3
-	VMOVUPS     Z3, (AX)(R9*1)
+	VMOVUPS     (CX)(R9*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, 64(AX)(R9*1)
 	ADDQ        R8, R9
 	SUBQ        $0x00000002, R10
 	CMPQ        R10, $0x00000002
@@ -5839,114 +5980,213 @@ rows25:
 	JB   rows27
 
 row26:
-	VMOVUPS     (CX)(R9*1), Z3
-	VSUBPS      Z0, Z3, Z3
-	VFMADD213PS Z2, Z1, Z3
-	VPXORD      Z27, Z27, Z27
-	VMAXPS      Z3, Z27, Z3
-	VMOVUPS     Z3, (AX)(R9*1)
+	VMOVUPS     (CX)(R9*1), Z6
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, (AX)(R9*1)
+	VMOVUPS     64(CX)(R9*1), Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, 64(AX)(R9*1)
 	ADDQ        R8, R9
 	SUBQ        $0x00000001, R10
 	CMPQ        R10, $0x00000001
 	JAE         row26
 
 rows27:
-	ADDQ  $0x00000040, AX
-	ADDQ  $0x00000040, CX
+	ADDQ  $0x00000080, AX
+	ADDQ  $0x00000080, CX
 	TESTQ DX, DX
 	JZ    absent28
-	ADDQ  $0x00000040, DX
+	ADDQ  $0x00000080, DX
 
 absent28:
 	TESTQ BX, BX
 	JZ    absent29
-	ADDQ  $0x00000040, BX
+	ADDQ  $0x00000080, BX
 
 absent29:
 	TESTQ SI, SI
 	JZ    absent30
-	ADDQ  $0x00000040, SI
+	ADDQ  $0x00000080, SI
 
 absent30:
-	SUBQ $0x00000010, DI
+	SUBQ $0x00000020, DI
 	JMP  panel16
 
 narrow17:
+panel31:
+	CMPQ    DI, $0x00000010
+	JB      narrow32
+	TESTQ   DX, DX
+	JZ      default33
+	VMOVUPS (DX), Z0
+	JMP     loaded34
+
+default33:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded34:
+	TESTQ   BX, BX
+	JZ      default35
+	VMOVUPS (BX), Z1
+	JMP     loaded36
+
+default35:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded36:
+	TESTQ   SI, SI
+	JZ      default37
+	VMOVUPS (SI), Z2
+	JMP     loaded38
+
+default37:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded38:
+	MOVQ rows+144(FP), R10
+	XORQ R9, R9
+	XORQ R11, R11
+	CMPQ R10, $0x00000002
+	JB   rows40
+
+row39:
+	VMOVUPS     (CX)(R9*1), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	VMOVUPS     Z3, (AX)(R9*1)
+	ADDQ        R8, R9
+	VMOVUPS     (CX)(R9*1), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	VMOVUPS     Z3, (AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row39
+
+rows40:
+	CMPQ R10, $0x00000001
+	JB   rows42
+
+row41:
+	VMOVUPS     (CX)(R9*1), Z3
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	VMOVUPS     Z3, (AX)(R9*1)
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row41
+
+rows42:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	TESTQ DX, DX
+	JZ    absent43
+	ADDQ  $0x00000040, DX
+
+absent43:
+	TESTQ BX, BX
+	JZ    absent44
+	ADDQ  $0x00000040, BX
+
+absent44:
+	TESTQ SI, SI
+	JZ    absent45
+	ADDQ  $0x00000040, SI
+
+absent45:
+	SUBQ $0x00000010, DI
+	JMP  panel31
+
+narrow32:
 	TESTQ     DI, DI
-	JZ        end31
+	JZ        end46
 	MOVL      $0xffffffff, R9
 	BZHIL     DI, R9, R9
 	KMOVW     R9, K1
 	TESTQ     DX, DX
-	JZ        default32
+	JZ        default47
 	VMOVUPS.Z (DX), K1, Z0
-	JMP       loaded33
+	JMP       loaded48
 
-default32:
+default47:
 	VBROADCASTSS c00000000<>+0(SB), Z0
 
-loaded33:
+loaded48:
 	TESTQ     BX, BX
-	JZ        default34
+	JZ        default49
 	VMOVUPS.Z (BX), K1, Z1
-	JMP       loaded35
+	JMP       loaded50
 
-default34:
+default49:
 	VBROADCASTSS c3f800000<>+0(SB), Z1
 
-loaded35:
+loaded50:
 	TESTQ     SI, SI
-	JZ        default36
+	JZ        default51
 	VMOVUPS.Z (SI), K1, Z2
-	JMP       loaded37
+	JMP       loaded52
 
-default36:
+default51:
 	VBROADCASTSS c00000000<>+0(SB), Z2
 
-loaded37:
+loaded52:
 	MOVQ rows+144(FP), BX
 	XORQ DX, DX
 	XORQ SI, SI
 	CMPQ BX, $0x00000002
-	JB   rows39
+	JB   rows54
 
-row38:
+row53:
 	VMOVUPS.Z   (CX)(DX*1), K1, Z3
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
-	VPXORD      Z28, Z28, Z28
-	VMAXPS      Z3, Z28, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
 	VMOVUPS     Z3, K1, (AX)(DX*1)
 	ADDQ        R8, DX
 	VMOVUPS.Z   (CX)(DX*1), K1, Z3
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
-	VPXORD      Z29, Z29, Z29
-	VMAXPS      Z3, Z29, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
 	VMOVUPS     Z3, K1, (AX)(DX*1)
 	ADDQ        R8, DX
 	SUBQ        $0x00000002, BX
 	CMPQ        BX, $0x00000002
-	JAE         row38
+	JAE         row53
 
-rows39:
+rows54:
 	CMPQ BX, $0x00000001
-	JB   rows41
+	JB   rows56
 
-row40:
+row55:
 	VMOVUPS.Z   (CX)(DX*1), K1, Z3
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
-	VPXORD      Z30, Z30, Z30
-	VMAXPS      Z3, Z30, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
 	VMOVUPS     Z3, K1, (AX)(DX*1)
 	ADDQ        R8, DX
 	SUBQ        $0x00000001, BX
 	CMPQ        BX, $0x00000001
-	JAE         row40
+	JAE         row55
 
-rows41:
-end31:
+rows56:
+end46:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -6136,33 +6376,39 @@ absent15:
 
 narrow2:
 panel16:
-	CMPQ    R8, $0x00000010
+	CMPQ    R8, $0x00000020
 	JB      narrow17
 	TESTQ   BX, BX
 	JZ      default18
 	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
 	JMP     loaded19
 
 default18:
 	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
 
 loaded19:
 	TESTQ   SI, SI
 	JZ      default20
-	VMOVUPS (SI), Z1
+	VMOVUPS (SI), Z2
+	VMOVUPS 64(SI), Z3
 	JMP     loaded21
 
 default20:
-	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VBROADCASTSS c3f800000<>+0(SB), Z3
 
 loaded21:
 	TESTQ   DI, DI
 	JZ      default22
-	VMOVUPS (DI), Z2
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
 	JMP     loaded23
 
 default22:
-	VBROADCASTSS c00000000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z4
+	VBROADCASTSS c00000000<>+0(SB), Z5
 
 loaded23:
 	MOVQ rows+144(FP), R11
@@ -6172,6 +6418,118 @@ loaded23:
 	JB   rows25
 
 row24:
+	VMOVUPS     (CX)(R10*1), Z6
+	VMOVUPS     (DX)(R10*1), Z7
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VADDPS      Z7, Z6, Z6
+	VMOVUPS     Z6, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z6
+	VMOVUPS     64(DX)(R10*1), Z7
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VADDPS      Z7, Z6, Z6
+	VMOVUPS     Z6, 64(AX)(R10*1)
+	ADDQ        R9, R10
+	VMOVUPS     (CX)(R10*1), Z6
+	VMOVUPS     (DX)(R10*1), Z7
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VADDPS      Z7, Z6, Z6
+	VMOVUPS     Z6, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z6
+	VMOVUPS     64(DX)(R10*1), Z7
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VADDPS      Z7, Z6, Z6
+	VMOVUPS     Z6, 64(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row24
+
+rows25:
+	CMPQ R11, $0x00000001
+	JB   rows27
+
+row26:
+	VMOVUPS     (CX)(R10*1), Z6
+	VMOVUPS     (DX)(R10*1), Z7
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VADDPS      Z7, Z6, Z6
+	VMOVUPS     Z6, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z6
+	VMOVUPS     64(DX)(R10*1), Z7
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VADDPS      Z7, Z6, Z6
+	VMOVUPS     Z6, 64(AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row26
+
+rows27:
+	ADDQ  $0x00000080, AX
+	ADDQ  $0x00000080, CX
+	ADDQ  $0x00000080, DX
+	TESTQ BX, BX
+	JZ    absent28
+	ADDQ  $0x00000080, BX
+
+absent28:
+	TESTQ SI, SI
+	JZ    absent29
+	ADDQ  $0x00000080, SI
+
+absent29:
+	TESTQ DI, DI
+	JZ    absent30
+	ADDQ  $0x00000080, DI
+
+absent30:
+	SUBQ $0x00000020, R8
+	JMP  panel16
+
+narrow17:
+panel31:
+	CMPQ    R8, $0x00000010
+	JB      narrow32
+	TESTQ   BX, BX
+	JZ      default33
+	VMOVUPS (BX), Z0
+	JMP     loaded34
+
+default33:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded34:
+	TESTQ   SI, SI
+	JZ      default35
+	VMOVUPS (SI), Z1
+	JMP     loaded36
+
+default35:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded36:
+	TESTQ   DI, DI
+	JZ      default37
+	VMOVUPS (DI), Z2
+	JMP     loaded38
+
+default37:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded38:
+	MOVQ rows+144(FP), R11
+	XORQ R10, R10
+	XORQ R12, R12
+	CMPQ R11, $0x00000002
+	JB   rows40
+
+row39:
 	VMOVUPS     (CX)(R10*1), Z3
 	VMOVUPS     (DX)(R10*1), Z4
 	VSUBPS      Z0, Z3, Z3
@@ -6188,13 +6546,13 @@ row24:
 	ADDQ        R9, R10
 	SUBQ        $0x00000002, R11
 	CMPQ        R11, $0x00000002
-	JAE         row24
+	JAE         row39
 
-rows25:
+rows40:
 	CMPQ R11, $0x00000001
-	JB   rows27
+	JB   rows42
 
-row26:
+row41:
 	VMOVUPS     (CX)(R10*1), Z3
 	VMOVUPS     (DX)(R10*1), Z4
 	VSUBPS      Z0, Z3, Z3
@@ -6204,70 +6562,70 @@ row26:
 	ADDQ        R9, R10
 	SUBQ        $0x00000001, R11
 	CMPQ        R11, $0x00000001
-	JAE         row26
+	JAE         row41
 
-rows27:
+rows42:
 	ADDQ  $0x00000040, AX
 	ADDQ  $0x00000040, CX
 	ADDQ  $0x00000040, DX
 	TESTQ BX, BX
-	JZ    absent28
+	JZ    absent43
 	ADDQ  $0x00000040, BX
 
-absent28:
+absent43:
 	TESTQ SI, SI
-	JZ    absent29
+	JZ    absent44
 	ADDQ  $0x00000040, SI
 
-absent29:
+absent44:
 	TESTQ DI, DI
-	JZ    absent30
+	JZ    absent45
 	ADDQ  $0x00000040, DI
 
-absent30:
+absent45:
 	SUBQ $0x00000010, R8
-	JMP  panel16
+	JMP  panel31
 
-narrow17:
+narrow32:
 	TESTQ     R8, R8
-	JZ        end31
+	JZ        end46
 	MOVL      $0xffffffff, R10
 	BZHIL     R8, R10, R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JZ        default32
+	JZ        default47
 	VMOVUPS.Z (BX), K1, Z0
-	JMP       loaded33
+	JMP       loaded48
 
-default32:
+default47:
 	VBROADCASTSS c00000000<>+0(SB), Z0
 
-loaded33:
+loaded48:
 	TESTQ     SI, SI
-	JZ        default34
+	JZ        default49
 	VMOVUPS.Z (SI), K1, Z1
-	JMP       loaded35
+	JMP       loaded50
 
-default34:
+default49:
 	VBROADCASTSS c3f800000<>+0(SB), Z1
 
-loaded35:
+loaded50:
 	TESTQ     DI, DI
-	JZ        default36
+	JZ        default51
 	VMOVUPS.Z (DI), K1, Z2
-	JMP       loaded37
+	JMP       loaded52
 
-default36:
+default51:
 	VBROADCASTSS c00000000<>+0(SB), Z2
 
-loaded37:
+loaded52:
 	MOVQ rows+144(FP), SI
 	XORQ BX, BX
 	XORQ DI, DI
 	CMPQ SI, $0x00000002
-	JB   rows39
+	JB   rows54
 
-row38:
+row53:
 	VMOVUPS.Z   (CX)(BX*1), K1, Z3
 	VMOVUPS.Z   (DX)(BX*1), K1, Z4
 	VSUBPS      Z0, Z3, Z3
@@ -6284,13 +6642,13 @@ row38:
 	ADDQ        R9, BX
 	SUBQ        $0x00000002, SI
 	CMPQ        SI, $0x00000002
-	JAE         row38
+	JAE         row53
 
-rows39:
+rows54:
 	CMPQ SI, $0x00000001
-	JB   rows41
+	JB   rows56
 
-row40:
+row55:
 	VMOVUPS.Z   (CX)(BX*1), K1, Z3
 	VMOVUPS.Z   (DX)(BX*1), K1, Z4
 	VSUBPS      Z0, Z3, Z3
@@ -6300,16 +6658,16 @@ row40:
 	ADDQ        R9, BX
 	SUBQ        $0x00000001, SI
 	CMPQ        SI, $0x00000001
-	JAE         row40
+	JAE         row55
 
-rows41:
-end31:
+rows56:
+end46:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func affineAddReLURowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·affineAddReLURowsAVX512(SB), NOSPLIT, $8-160
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -6386,32 +6744,32 @@ row9:
 	VSUBPS      Z0, Z12, Z12
 	VFMADD213PS Z8, Z4, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z14, Z14, Z14
-	VMAXPS      Z12, Z14, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, (AX)(R10*1)
 	VMOVUPS     64(CX)(R10*1), Z12
 	VMOVUPS     64(DX)(R10*1), Z13
 	VSUBPS      Z1, Z12, Z12
 	VFMADD213PS Z9, Z5, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z15, Z15, Z15
-	VMAXPS      Z12, Z15, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 64(AX)(R10*1)
 	VMOVUPS     128(CX)(R10*1), Z12
 	VMOVUPS     128(DX)(R10*1), Z13
 	VSUBPS      Z2, Z12, Z12
 	VFMADD213PS Z10, Z6, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z16, Z16, Z16
-	VMAXPS      Z12, Z16, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 128(AX)(R10*1)
 	VMOVUPS     192(CX)(R10*1), Z12
 	VMOVUPS     192(DX)(R10*1), Z13
 	VSUBPS      Z3, Z12, Z12
 	VFMADD213PS Z11, Z7, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z17, Z17, Z17
-	VMAXPS      Z12, Z17, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 192(AX)(R10*1)
 	ADDQ        R9, R10
 	VMOVUPS     (CX)(R10*1), Z12
@@ -6419,32 +6777,32 @@ row9:
 	VSUBPS      Z0, Z12, Z12
 	VFMADD213PS Z8, Z4, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z18, Z18, Z18
-	VMAXPS      Z12, Z18, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, (AX)(R10*1)
 	VMOVUPS     64(CX)(R10*1), Z12
 	VMOVUPS     64(DX)(R10*1), Z13
 	VSUBPS      Z1, Z12, Z12
 	VFMADD213PS Z9, Z5, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z19, Z19, Z19
-	VMAXPS      Z12, Z19, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 64(AX)(R10*1)
 	VMOVUPS     128(CX)(R10*1), Z12
 	VMOVUPS     128(DX)(R10*1), Z13
 	VSUBPS      Z2, Z12, Z12
 	VFMADD213PS Z10, Z6, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z20, Z20, Z20
-	VMAXPS      Z12, Z20, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 128(AX)(R10*1)
 	VMOVUPS     192(CX)(R10*1), Z12
 	VMOVUPS     192(DX)(R10*1), Z13
 	VSUBPS      Z3, Z12, Z12
 	VFMADD213PS Z11, Z7, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z21, Z21, Z21
-	VMAXPS      Z12, Z21, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 192(AX)(R10*1)
 	ADDQ        R9, R10
 	SUBQ        $0x00000002, R11
@@ -6461,32 +6819,32 @@ row11:
 	VSUBPS      Z0, Z12, Z12
 	VFMADD213PS Z8, Z4, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z22, Z22, Z22
-	VMAXPS      Z12, Z22, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, (AX)(R10*1)
 	VMOVUPS     64(CX)(R10*1), Z12
 	VMOVUPS     64(DX)(R10*1), Z13
 	VSUBPS      Z1, Z12, Z12
 	VFMADD213PS Z9, Z5, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z23, Z23, Z23
-	VMAXPS      Z12, Z23, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 64(AX)(R10*1)
 	VMOVUPS     128(CX)(R10*1), Z12
 	VMOVUPS     128(DX)(R10*1), Z13
 	VSUBPS      Z2, Z12, Z12
 	VFMADD213PS Z10, Z6, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z24, Z24, Z24
-	VMAXPS      Z12, Z24, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 128(AX)(R10*1)
 	VMOVUPS     192(CX)(R10*1), Z12
 	VMOVUPS     192(DX)(R10*1), Z13
 	VSUBPS      Z3, Z12, Z12
 	VFMADD213PS Z11, Z7, Z12
 	VADDPS      Z13, Z12, Z12
-	VPXORD      Z25, Z25, Z25
-	VMAXPS      Z12, Z25, Z12
+	VXORPS      Z13, Z13, Z13
+	VMAXPS      Z12, Z13, Z12
 	VMOVUPS     Z12, 192(AX)(R10*1)
 	ADDQ        R9, R10
 	SUBQ        $0x00000001, R11
@@ -6517,33 +6875,39 @@ absent15:
 
 narrow2:
 panel16:
-	CMPQ    R8, $0x00000010
+	CMPQ    R8, $0x00000020
 	JB      narrow17
 	TESTQ   BX, BX
 	JZ      default18
 	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
 	JMP     loaded19
 
 default18:
 	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c00000000<>+0(SB), Z1
 
 loaded19:
 	TESTQ   SI, SI
 	JZ      default20
-	VMOVUPS (SI), Z1
+	VMOVUPS (SI), Z2
+	VMOVUPS 64(SI), Z3
 	JMP     loaded21
 
 default20:
-	VBROADCASTSS c3f800000<>+0(SB), Z1
+	VBROADCASTSS c3f800000<>+0(SB), Z2
+	VBROADCASTSS c3f800000<>+0(SB), Z3
 
 loaded21:
 	TESTQ   DI, DI
 	JZ      default22
-	VMOVUPS (DI), Z2
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
 	JMP     loaded23
 
 default22:
-	VBROADCASTSS c00000000<>+0(SB), Z2
+	VBROADCASTSS c00000000<>+0(SB), Z4
+	VBROADCASTSS c00000000<>+0(SB), Z5
 
 loaded23:
 	MOVQ rows+144(FP), R11
@@ -6553,23 +6917,39 @@ loaded23:
 	JB   rows25
 
 row24:
-	VMOVUPS     (CX)(R10*1), Z3
-	VMOVUPS     (DX)(R10*1), Z4
-	VSUBPS      Z0, Z3, Z3
-	VFMADD213PS Z2, Z1, Z3
-	VADDPS      Z4, Z3, Z3
-	VPXORD      Z26, Z26, Z26
-	VMAXPS      Z3, Z26, Z3
-	VMOVUPS     Z3, (AX)(R10*1)
+	VMOVUPS     (CX)(R10*1), Z6
+	VMOVUPS     (DX)(R10*1), Z7
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VADDPS      Z7, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z6
+	VMOVUPS     64(DX)(R10*1), Z7
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VADDPS      Z7, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, 64(AX)(R10*1)
 	ADDQ        R9, R10
-	VMOVUPS     (CX)(R10*1), Z3
-	VMOVUPS     (DX)(R10*1), Z4
-	VSUBPS      Z0, Z3, Z3
-	VFMADD213PS Z2, Z1, Z3
-	VADDPS      Z4, Z3, Z3
-	VPXORD      Z27, Z27, Z27
-	VMAXPS      Z3, Z27, Z3
-	VMOVUPS     Z3, (AX)(R10*1)
+	VMOVUPS     (CX)(R10*1), Z6
+	VMOVUPS     (DX)(R10*1), Z7
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VADDPS      Z7, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z6
+	VMOVUPS     64(DX)(R10*1), Z7
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VADDPS      Z7, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, 64(AX)(R10*1)
 	ADDQ        R9, R10
 	SUBQ        $0x00000002, R11
 	CMPQ        R11, $0x00000002
@@ -6580,88 +6960,196 @@ rows25:
 	JB   rows27
 
 row26:
-	VMOVUPS     (CX)(R10*1), Z3
-	VMOVUPS     (DX)(R10*1), Z4
-	VSUBPS      Z0, Z3, Z3
-	VFMADD213PS Z2, Z1, Z3
-	VADDPS      Z4, Z3, Z3
-	VPXORD      Z28, Z28, Z28
-	VMAXPS      Z3, Z28, Z3
-	VMOVUPS     Z3, (AX)(R10*1)
+	VMOVUPS     (CX)(R10*1), Z6
+	VMOVUPS     (DX)(R10*1), Z7
+	VSUBPS      Z0, Z6, Z6
+	VFMADD213PS Z4, Z2, Z6
+	VADDPS      Z7, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, (AX)(R10*1)
+	VMOVUPS     64(CX)(R10*1), Z6
+	VMOVUPS     64(DX)(R10*1), Z7
+	VSUBPS      Z1, Z6, Z6
+	VFMADD213PS Z5, Z3, Z6
+	VADDPS      Z7, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	VMAXPS      Z6, Z7, Z6
+	VMOVUPS     Z6, 64(AX)(R10*1)
 	ADDQ        R9, R10
 	SUBQ        $0x00000001, R11
 	CMPQ        R11, $0x00000001
 	JAE         row26
 
 rows27:
-	ADDQ  $0x00000040, AX
-	ADDQ  $0x00000040, CX
-	ADDQ  $0x00000040, DX
+	ADDQ  $0x00000080, AX
+	ADDQ  $0x00000080, CX
+	ADDQ  $0x00000080, DX
 	TESTQ BX, BX
 	JZ    absent28
-	ADDQ  $0x00000040, BX
+	ADDQ  $0x00000080, BX
 
 absent28:
 	TESTQ SI, SI
 	JZ    absent29
-	ADDQ  $0x00000040, SI
+	ADDQ  $0x00000080, SI
 
 absent29:
 	TESTQ DI, DI
 	JZ    absent30
-	ADDQ  $0x00000040, DI
+	ADDQ  $0x00000080, DI
 
 absent30:
-	SUBQ $0x00000010, R8
+	SUBQ $0x00000020, R8
 	JMP  panel16
 
 narrow17:
+panel31:
+	CMPQ    R8, $0x00000010
+	JB      narrow32
+	TESTQ   BX, BX
+	JZ      default33
+	VMOVUPS (BX), Z0
+	JMP     loaded34
+
+default33:
+	VBROADCASTSS c00000000<>+0(SB), Z0
+
+loaded34:
+	TESTQ   SI, SI
+	JZ      default35
+	VMOVUPS (SI), Z1
+	JMP     loaded36
+
+default35:
+	VBROADCASTSS c3f800000<>+0(SB), Z1
+
+loaded36:
+	TESTQ   DI, DI
+	JZ      default37
+	VMOVUPS (DI), Z2
+	JMP     loaded38
+
+default37:
+	VBROADCASTSS c00000000<>+0(SB), Z2
+
+loaded38:
+	MOVQ rows+144(FP), R11
+	XORQ R10, R10
+	XORQ R12, R12
+	CMPQ R11, $0x00000002
+	JB   rows40
+
+row39:
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (DX)(R10*1), Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	VMOVUPS     Z3, (AX)(R10*1)
+	ADDQ        R9, R10
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (DX)(R10*1), Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	VMOVUPS     Z3, (AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row39
+
+rows40:
+	CMPQ R11, $0x00000001
+	JB   rows42
+
+row41:
+	VMOVUPS     (CX)(R10*1), Z3
+	VMOVUPS     (DX)(R10*1), Z4
+	VSUBPS      Z0, Z3, Z3
+	VFMADD213PS Z2, Z1, Z3
+	VADDPS      Z4, Z3, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	VMOVUPS     Z3, (AX)(R10*1)
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row41
+
+rows42:
+	ADDQ  $0x00000040, AX
+	ADDQ  $0x00000040, CX
+	ADDQ  $0x00000040, DX
+	TESTQ BX, BX
+	JZ    absent43
+	ADDQ  $0x00000040, BX
+
+absent43:
+	TESTQ SI, SI
+	JZ    absent44
+	ADDQ  $0x00000040, SI
+
+absent44:
+	TESTQ DI, DI
+	JZ    absent45
+	ADDQ  $0x00000040, DI
+
+absent45:
+	SUBQ $0x00000010, R8
+	JMP  panel31
+
+narrow32:
 	TESTQ     R8, R8
-	JZ        end31
+	JZ        end46
 	MOVL      $0xffffffff, R10
 	BZHIL     R8, R10, R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JZ        default32
+	JZ        default47
 	VMOVUPS.Z (BX), K1, Z0
-	JMP       loaded33
+	JMP       loaded48
 
-default32:
+default47:
 	VBROADCASTSS c00000000<>+0(SB), Z0
 
-loaded33:
+loaded48:
 	TESTQ     SI, SI
-	JZ        default34
+	JZ        default49
 	VMOVUPS.Z (SI), K1, Z1
-	JMP       loaded35
+	JMP       loaded50
 
-default34:
+default49:
 	VBROADCASTSS c3f800000<>+0(SB), Z1
 
-loaded35:
+loaded50:
 	TESTQ     DI, DI
-	JZ        default36
+	JZ        default51
 	VMOVUPS.Z (DI), K1, Z2
-	JMP       loaded37
+	JMP       loaded52
 
-default36:
+default51:
 	VBROADCASTSS c00000000<>+0(SB), Z2
 
-loaded37:
+loaded52:
 	MOVQ rows+144(FP), SI
 	XORQ BX, BX
 	XORQ DI, DI
 	CMPQ SI, $0x00000002
-	JB   rows39
+	JB   rows54
 
-row38:
+row53:
 	VMOVUPS.Z   (CX)(BX*1), K1, Z3
 	VMOVUPS.Z   (DX)(BX*1), K1, Z4
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
 	VADDPS      Z4, Z3, Z3
-	VPXORD      Z29, Z29, Z29
-	VMAXPS      Z3, Z29, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
 	VMOVUPS     Z3, K1, (AX)(BX*1)
 	ADDQ        R9, BX
 	VMOVUPS.Z   (CX)(BX*1), K1, Z3
@@ -6669,40 +7157,40 @@ row38:
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
 	VADDPS      Z4, Z3, Z3
-	VPXORD      Z30, Z30, Z30
-	VMAXPS      Z3, Z30, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
 	VMOVUPS     Z3, K1, (AX)(BX*1)
 	ADDQ        R9, BX
 	SUBQ        $0x00000002, SI
 	CMPQ        SI, $0x00000002
-	JAE         row38
+	JAE         row53
 
-rows39:
+rows54:
 	CMPQ SI, $0x00000001
-	JB   rows41
+	JB   rows56
 
-row40:
+row55:
 	VMOVUPS.Z   (CX)(BX*1), K1, Z3
 	VMOVUPS.Z   (DX)(BX*1), K1, Z4
 	VSUBPS      Z0, Z3, Z3
 	VFMADD213PS Z2, Z1, Z3
 	VADDPS      Z4, Z3, Z3
-	VPXORD      Z31, Z31, Z31
-	VMAXPS      Z3, Z31, Z3
+	VXORPS      Z4, Z4, Z4
+	VMAXPS      Z3, Z4, Z3
 	VMOVUPS     Z3, K1, (AX)(BX*1)
 	ADDQ        R9, BX
 	SUBQ        $0x00000001, SI
 	CMPQ        SI, $0x00000001
-	JAE         row40
+	JAE         row55
 
-rows41:
-end31:
+rows56:
+end46:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func colSumAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·colSumAVX512(SB), NOSPLIT, $8-96
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -6716,16 +7204,24 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $8-96
 	SHLQ     $0x02, BX
 
 panel1:
-	CMPQ   DX, $0x00000020
+	CMPQ   DX, $0x00000040
 	JB     narrow2
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
 	MOVQ   rows+72(FP), DI
 	XORQ   SI, SI
 	XORQ   R8, R8
@@ -6733,6 +7229,113 @@ panel1:
 	JB     rows4
 
 row3:
+	VMOVUPS (CX)(SI*1), Z16
+	VADDPS  Z16, Z0, Z0
+	VMOVUPS 64(CX)(SI*1), Z16
+	VADDPS  Z16, Z1, Z1
+	VMOVUPS 128(CX)(SI*1), Z16
+	VADDPS  Z16, Z2, Z2
+	VMOVUPS 192(CX)(SI*1), Z16
+	VADDPS  Z16, Z3, Z3
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z16
+	VADDPS  Z16, Z4, Z4
+	VMOVUPS 64(CX)(SI*1), Z16
+	VADDPS  Z16, Z5, Z5
+	VMOVUPS 128(CX)(SI*1), Z16
+	VADDPS  Z16, Z6, Z6
+	VMOVUPS 192(CX)(SI*1), Z16
+	VADDPS  Z16, Z7, Z7
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z16
+	VADDPS  Z16, Z8, Z8
+	VMOVUPS 64(CX)(SI*1), Z16
+	VADDPS  Z16, Z9, Z9
+	VMOVUPS 128(CX)(SI*1), Z16
+	VADDPS  Z16, Z10, Z10
+	VMOVUPS 192(CX)(SI*1), Z16
+	VADDPS  Z16, Z11, Z11
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z16
+	VADDPS  Z16, Z12, Z12
+	VMOVUPS 64(CX)(SI*1), Z16
+	VADDPS  Z16, Z13, Z13
+	VMOVUPS 128(CX)(SI*1), Z16
+	VADDPS  Z16, Z14, Z14
+	VMOVUPS 192(CX)(SI*1), Z16
+	VADDPS  Z16, Z15, Z15
+	ADDQ    BX, SI
+	SUBQ    $0x00000004, DI
+	CMPQ    DI, $0x00000004
+	JAE     row3
+
+rows4:
+	CMPQ DI, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS (CX)(SI*1), Z16
+	VADDPS  Z16, Z0, Z0
+	VMOVUPS 64(CX)(SI*1), Z16
+	VADDPS  Z16, Z1, Z1
+	VMOVUPS 128(CX)(SI*1), Z16
+	VADDPS  Z16, Z2, Z2
+	VMOVUPS 192(CX)(SI*1), Z16
+	VADDPS  Z16, Z3, Z3
+	ADDQ    BX, SI
+	SUBQ    $0x00000001, DI
+	CMPQ    DI, $0x00000001
+	JAE     row5
+
+rows6:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z12, Z8, Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS (AX), Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z5, Z1, Z0
+	VADDPS  Z13, Z9, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z6, Z2, Z0
+	VADDPS  Z14, Z10, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 128(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VADDPS  Z7, Z3, Z0
+	VADDPS  Z15, Z11, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 192(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DX
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ   DX, $0x00000020
+	JB     narrow8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   rows+72(FP), DI
+	XORQ   SI, SI
+	XORQ   R8, R8
+	CMPQ   DI, $0x00000004
+	JB     rows10
+
+row9:
 	VMOVUPS (CX)(SI*1), Z8
 	VADDPS  Z8, Z0, Z0
 	VMOVUPS 64(CX)(SI*1), Z8
@@ -6755,69 +7358,6 @@ row3:
 	ADDQ    BX, SI
 	SUBQ    $0x00000004, DI
 	CMPQ    DI, $0x00000004
-	JAE     row3
-
-rows4:
-	CMPQ DI, $0x00000001
-	JB   rows6
-
-row5:
-	VMOVUPS (CX)(SI*1), Z8
-	VADDPS  Z8, Z0, Z0
-	VMOVUPS 64(CX)(SI*1), Z8
-	VADDPS  Z8, Z1, Z1
-	ADDQ    BX, SI
-	SUBQ    $0x00000001, DI
-	CMPQ    DI, $0x00000001
-	JAE     row5
-
-rows6:
-	VADDPS  Z2, Z0, Z8
-	VADDPS  Z6, Z4, Z17
-	VADDPS  Z17, Z8, Z8
-	VMOVUPS (AX), Z17
-	VADDPS  Z17, Z8, Z8
-	VMOVUPS Z8, (AX)
-	VADDPS  Z3, Z1, Z8
-	VADDPS  Z7, Z5, Z17
-	VADDPS  Z17, Z8, Z8
-	VMOVUPS 64(AX), Z17
-	VADDPS  Z17, Z8, Z8
-	VMOVUPS Z8, 64(AX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, CX
-	SUBQ    $0x00000020, DX
-	JMP     panel1
-
-narrow2:
-panel7:
-	CMPQ   DX, $0x00000010
-	JB     narrow8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	MOVQ   rows+72(FP), DI
-	XORQ   SI, SI
-	XORQ   R8, R8
-	CMPQ   DI, $0x00000004
-	JB     rows10
-
-row9:
-	VMOVUPS (CX)(SI*1), Z0
-	VADDPS  Z0, Z9, Z9
-	ADDQ    BX, SI
-	VMOVUPS (CX)(SI*1), Z0
-	VADDPS  Z0, Z10, Z10
-	ADDQ    BX, SI
-	VMOVUPS (CX)(SI*1), Z0
-	VADDPS  Z0, Z11, Z11
-	ADDQ    BX, SI
-	VMOVUPS (CX)(SI*1), Z0
-	VADDPS  Z0, Z12, Z12
-	ADDQ    BX, SI
-	SUBQ    $0x00000004, DI
-	CMPQ    DI, $0x00000004
 	JAE     row9
 
 rows10:
@@ -6825,16 +7365,79 @@ rows10:
 	JB   rows12
 
 row11:
-	VMOVUPS (CX)(SI*1), Z0
-	VADDPS  Z0, Z9, Z9
+	VMOVUPS (CX)(SI*1), Z8
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS 64(CX)(SI*1), Z8
+	VADDPS  Z8, Z1, Z1
 	ADDQ    BX, SI
 	SUBQ    $0x00000001, DI
 	CMPQ    DI, $0x00000001
 	JAE     row11
 
 rows12:
-	VADDPS  Z10, Z9, Z0
-	VADDPS  Z12, Z11, Z1
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z6, Z4, Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS (AX), Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z3, Z1, Z0
+	VADDPS  Z7, Z5, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JMP     panel7
+
+narrow8:
+panel13:
+	CMPQ   DX, $0x00000010
+	JB     narrow14
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   rows+72(FP), DI
+	XORQ   SI, SI
+	XORQ   R8, R8
+	CMPQ   DI, $0x00000004
+	JB     rows16
+
+row15:
+	VMOVUPS (CX)(SI*1), Z4
+	VADDPS  Z4, Z0, Z0
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z4
+	VADDPS  Z4, Z1, Z1
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z4
+	VADDPS  Z4, Z2, Z2
+	ADDQ    BX, SI
+	VMOVUPS (CX)(SI*1), Z4
+	VADDPS  Z4, Z3, Z3
+	ADDQ    BX, SI
+	SUBQ    $0x00000004, DI
+	CMPQ    DI, $0x00000004
+	JAE     row15
+
+rows16:
+	CMPQ DI, $0x00000001
+	JB   rows18
+
+row17:
+	VMOVUPS (CX)(SI*1), Z4
+	VADDPS  Z4, Z0, Z0
+	ADDQ    BX, SI
+	SUBQ    $0x00000001, DI
+	CMPQ    DI, $0x00000001
+	JAE     row17
+
+rows18:
+	VADDPS  Z1, Z0, Z0
+	VADDPS  Z3, Z2, Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS (AX), Z1
 	VADDPS  Z1, Z0, Z0
@@ -6842,68 +7445,68 @@ rows12:
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000010, DX
-	JMP     panel7
+	JMP     panel13
 
-narrow8:
+narrow14:
 	TESTQ  DX, DX
-	JZ     end13
+	JZ     end19
 	MOVL   $0xffffffff, SI
 	BZHIL  DX, SI, SI
 	KMOVW  SI, K1
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   rows+72(FP), SI
 	XORQ   DX, DX
 	XORQ   DI, DI
 	CMPQ   SI, $0x00000004
-	JB     rows15
+	JB     rows21
 
-row14:
-	VMOVUPS.Z (CX)(DX*1), K1, Z0
-	VADDPS    Z0, Z13, Z13
+row20:
+	VMOVUPS.Z (CX)(DX*1), K1, Z4
+	VADDPS    Z4, Z0, Z0
 	ADDQ      BX, DX
-	VMOVUPS.Z (CX)(DX*1), K1, Z0
-	VADDPS    Z0, Z14, Z14
+	VMOVUPS.Z (CX)(DX*1), K1, Z4
+	VADDPS    Z4, Z1, Z1
 	ADDQ      BX, DX
-	VMOVUPS.Z (CX)(DX*1), K1, Z0
-	VADDPS    Z0, Z15, Z15
+	VMOVUPS.Z (CX)(DX*1), K1, Z4
+	VADDPS    Z4, Z2, Z2
 	ADDQ      BX, DX
-	VMOVUPS.Z (CX)(DX*1), K1, Z0
-	VADDPS    Z0, Z16, Z16
+	VMOVUPS.Z (CX)(DX*1), K1, Z4
+	VADDPS    Z4, Z3, Z3
 	ADDQ      BX, DX
 	SUBQ      $0x00000004, SI
 	CMPQ      SI, $0x00000004
-	JAE       row14
+	JAE       row20
 
-rows15:
+rows21:
 	CMPQ SI, $0x00000001
-	JB   rows17
+	JB   rows23
 
-row16:
-	VMOVUPS.Z (CX)(DX*1), K1, Z0
-	VADDPS    Z0, Z13, Z13
+row22:
+	VMOVUPS.Z (CX)(DX*1), K1, Z4
+	VADDPS    Z4, Z0, Z0
 	ADDQ      BX, DX
 	SUBQ      $0x00000001, SI
 	CMPQ      SI, $0x00000001
-	JAE       row16
+	JAE       row22
 
-rows17:
-	VADDPS    Z14, Z13, Z0
-	VADDPS    Z16, Z15, Z1
+rows23:
+	VADDPS    Z1, Z0, Z0
+	VADDPS    Z3, Z2, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS.Z (AX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-end13:
+end19:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func colSumMaskedAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·colSumMaskedAVX512(SB), NOSPLIT, $8-96
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -6918,16 +7521,24 @@ TEXT ·colSumMaskedAVX512(SB), NOSPLIT, $8-96
 	SHLQ     $0x02, SI
 
 panel1:
-	CMPQ   BX, $0x00000020
+	CMPQ   BX, $0x00000040
 	JB     narrow2
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
 	MOVQ   rows+72(FP), R8
 	XORQ   DI, DI
 	XORQ   R9, R9
@@ -6935,6 +7546,174 @@ panel1:
 	JB     rows4
 
 row3:
+	VMOVUPS     (CX)(DI*1), Z16
+	VMOVUPS     (DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z0, Z0
+	VMOVUPS     64(CX)(DI*1), Z16
+	VMOVUPS     64(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z1, Z1
+	VMOVUPS     128(CX)(DI*1), Z16
+	VMOVUPS     128(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z2, Z2
+	VMOVUPS     192(CX)(DI*1), Z16
+	VMOVUPS     192(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z3, Z3
+	ADDQ        SI, DI
+	VMOVUPS     (CX)(DI*1), Z16
+	VMOVUPS     (DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z4, Z4
+	VMOVUPS     64(CX)(DI*1), Z16
+	VMOVUPS     64(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z5, Z5
+	VMOVUPS     128(CX)(DI*1), Z16
+	VMOVUPS     128(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z6, Z6
+	VMOVUPS     192(CX)(DI*1), Z16
+	VMOVUPS     192(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z7, Z7
+	ADDQ        SI, DI
+	VMOVUPS     (CX)(DI*1), Z16
+	VMOVUPS     (DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z8, Z8
+	VMOVUPS     64(CX)(DI*1), Z16
+	VMOVUPS     64(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z9, Z9
+	VMOVUPS     128(CX)(DI*1), Z16
+	VMOVUPS     128(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z10, Z10
+	VMOVUPS     192(CX)(DI*1), Z16
+	VMOVUPS     192(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z11, Z11
+	ADDQ        SI, DI
+	VMOVUPS     (CX)(DI*1), Z16
+	VMOVUPS     (DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z12, Z12
+	VMOVUPS     64(CX)(DI*1), Z16
+	VMOVUPS     64(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z13, Z13
+	VMOVUPS     128(CX)(DI*1), Z16
+	VMOVUPS     128(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z14, Z14
+	VMOVUPS     192(CX)(DI*1), Z16
+	VMOVUPS     192(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z15, Z15
+	ADDQ        SI, DI
+	SUBQ        $0x00000004, R8
+	CMPQ        R8, $0x00000004
+	JAE         row3
+
+rows4:
+	CMPQ R8, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (CX)(DI*1), Z16
+	VMOVUPS     (DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z0, Z0
+	VMOVUPS     64(CX)(DI*1), Z16
+	VMOVUPS     64(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z1, Z1
+	VMOVUPS     128(CX)(DI*1), Z16
+	VMOVUPS     128(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z2, Z2
+	VMOVUPS     192(CX)(DI*1), Z16
+	VMOVUPS     192(DX)(DI*1), Z17
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
+	VMOVAPS.Z   Z16, K1, Z16
+	VADDPS      Z16, Z3, Z3
+	ADDQ        SI, DI
+	SUBQ        $0x00000001, R8
+	CMPQ        R8, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z12, Z8, Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS (AX), Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z5, Z1, Z0
+	VADDPS  Z13, Z9, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z6, Z2, Z0
+	VADDPS  Z14, Z10, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 128(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VADDPS  Z7, Z3, Z0
+	VADDPS  Z15, Z11, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 192(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	SUBQ    $0x00000040, BX
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ   BX, $0x00000020
+	JB     narrow8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   rows+72(FP), R8
+	XORQ   DI, DI
+	XORQ   R9, R9
+	CMPQ   R8, $0x00000004
+	JB     rows10
+
+row9:
 	VMOVUPS     (CX)(DI*1), Z8
 	VMOVUPS     (DX)(DI*1), Z9
 	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
@@ -6981,13 +7760,13 @@ row3:
 	ADDQ        SI, DI
 	SUBQ        $0x00000004, R8
 	CMPQ        R8, $0x00000004
-	JAE         row3
+	JAE         row9
 
-rows4:
+rows10:
 	CMPQ R8, $0x00000001
-	JB   rows6
+	JB   rows12
 
-row5:
+row11:
 	VMOVUPS     (CX)(DI*1), Z8
 	VMOVUPS     (DX)(DI*1), Z9
 	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
@@ -7001,88 +7780,88 @@ row5:
 	ADDQ        SI, DI
 	SUBQ        $0x00000001, R8
 	CMPQ        R8, $0x00000001
-	JAE         row5
+	JAE         row11
 
-rows6:
-	VADDPS  Z2, Z0, Z8
-	VADDPS  Z6, Z4, Z9
-	VADDPS  Z9, Z8, Z8
-	VMOVUPS (AX), Z9
-	VADDPS  Z9, Z8, Z8
-	VMOVUPS Z8, (AX)
-	VADDPS  Z3, Z1, Z8
-	VADDPS  Z7, Z5, Z9
-	VADDPS  Z9, Z8, Z8
-	VMOVUPS 64(AX), Z9
-	VADDPS  Z9, Z8, Z8
-	VMOVUPS Z8, 64(AX)
+rows12:
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z6, Z4, Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS (AX), Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z3, Z1, Z0
+	VADDPS  Z7, Z5, Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
 	ADDQ    $0x00000080, AX
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	SUBQ    $0x00000020, BX
-	JMP     panel1
+	JMP     panel7
 
-narrow2:
-panel7:
+narrow8:
+panel13:
 	CMPQ   BX, $0x00000010
-	JB     narrow8
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	JB     narrow14
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   rows+72(FP), R8
 	XORQ   DI, DI
 	XORQ   R9, R9
 	CMPQ   R8, $0x00000004
-	JB     rows10
+	JB     rows16
 
-row9:
-	VMOVUPS     (CX)(DI*1), Z0
-	VMOVUPS     (DX)(DI*1), Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
-	VMOVAPS.Z   Z0, K1, Z0
-	VADDPS      Z0, Z10, Z10
+row15:
+	VMOVUPS     (CX)(DI*1), Z4
+	VMOVUPS     (DX)(DI*1), Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z0, Z0
 	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z0
-	VMOVUPS     (DX)(DI*1), Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
-	VMOVAPS.Z   Z0, K1, Z0
-	VADDPS      Z0, Z11, Z11
+	VMOVUPS     (CX)(DI*1), Z4
+	VMOVUPS     (DX)(DI*1), Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z1, Z1
 	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z0
-	VMOVUPS     (DX)(DI*1), Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
-	VMOVAPS.Z   Z0, K1, Z0
-	VADDPS      Z0, Z12, Z12
+	VMOVUPS     (CX)(DI*1), Z4
+	VMOVUPS     (DX)(DI*1), Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z2, Z2
 	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z0
-	VMOVUPS     (DX)(DI*1), Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
-	VMOVAPS.Z   Z0, K1, Z0
-	VADDPS      Z0, Z13, Z13
+	VMOVUPS     (CX)(DI*1), Z4
+	VMOVUPS     (DX)(DI*1), Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z3, Z3
 	ADDQ        SI, DI
 	SUBQ        $0x00000004, R8
 	CMPQ        R8, $0x00000004
-	JAE         row9
+	JAE         row15
 
-rows10:
+rows16:
 	CMPQ R8, $0x00000001
-	JB   rows12
+	JB   rows18
 
-row11:
-	VMOVUPS     (CX)(DI*1), Z0
-	VMOVUPS     (DX)(DI*1), Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K1
-	VMOVAPS.Z   Z0, K1, Z0
-	VADDPS      Z0, Z10, Z10
+row17:
+	VMOVUPS     (CX)(DI*1), Z4
+	VMOVUPS     (DX)(DI*1), Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
+	VMOVAPS.Z   Z4, K1, Z4
+	VADDPS      Z4, Z0, Z0
 	ADDQ        SI, DI
 	SUBQ        $0x00000001, R8
 	CMPQ        R8, $0x00000001
-	JAE         row11
+	JAE         row17
 
-rows12:
-	VADDPS  Z11, Z10, Z0
-	VADDPS  Z13, Z12, Z1
+rows18:
+	VADDPS  Z1, Z0, Z0
+	VADDPS  Z3, Z2, Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS (AX), Z1
 	VADDPS  Z1, Z0, Z0
@@ -7091,83 +7870,83 @@ rows12:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	SUBQ    $0x00000010, BX
-	JMP     panel7
+	JMP     panel13
 
-narrow8:
+narrow14:
 	TESTQ  BX, BX
-	JZ     end13
+	JZ     end19
 	MOVL   $0xffffffff, DI
 	BZHIL  BX, DI, DI
 	KMOVW  DI, K1
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   rows+72(FP), DI
 	XORQ   BX, BX
 	XORQ   R8, R8
 	CMPQ   DI, $0x00000004
-	JB     rows15
+	JB     rows21
 
-row14:
-	VMOVUPS.Z   (CX)(BX*1), K1, Z0
-	VMOVUPS.Z   (DX)(BX*1), K1, Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
-	VMOVAPS.Z   Z0, K2, Z0
-	VADDPS      Z0, Z14, Z14
+row20:
+	VMOVUPS.Z   (CX)(BX*1), K1, Z4
+	VMOVUPS.Z   (DX)(BX*1), K1, Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z0, Z0
 	ADDQ        SI, BX
-	VMOVUPS.Z   (CX)(BX*1), K1, Z0
-	VMOVUPS.Z   (DX)(BX*1), K1, Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
-	VMOVAPS.Z   Z0, K2, Z0
-	VADDPS      Z0, Z15, Z15
+	VMOVUPS.Z   (CX)(BX*1), K1, Z4
+	VMOVUPS.Z   (DX)(BX*1), K1, Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z1, Z1
 	ADDQ        SI, BX
-	VMOVUPS.Z   (CX)(BX*1), K1, Z0
-	VMOVUPS.Z   (DX)(BX*1), K1, Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
-	VMOVAPS.Z   Z0, K2, Z0
-	VADDPS      Z0, Z16, Z16
+	VMOVUPS.Z   (CX)(BX*1), K1, Z4
+	VMOVUPS.Z   (DX)(BX*1), K1, Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z2, Z2
 	ADDQ        SI, BX
-	VMOVUPS.Z   (CX)(BX*1), K1, Z0
-	VMOVUPS.Z   (DX)(BX*1), K1, Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
-	VMOVAPS.Z   Z0, K2, Z0
-	VADDPS      Z0, Z17, Z17
+	VMOVUPS.Z   (CX)(BX*1), K1, Z4
+	VMOVUPS.Z   (DX)(BX*1), K1, Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z3, Z3
 	ADDQ        SI, BX
 	SUBQ        $0x00000004, DI
 	CMPQ        DI, $0x00000004
-	JAE         row14
+	JAE         row20
 
-rows15:
+rows21:
 	CMPQ DI, $0x00000001
-	JB   rows17
+	JB   rows23
 
-row16:
-	VMOVUPS.Z   (CX)(BX*1), K1, Z0
-	VMOVUPS.Z   (DX)(BX*1), K1, Z1
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z1, K2
-	VMOVAPS.Z   Z0, K2, Z0
-	VADDPS      Z0, Z14, Z14
+row22:
+	VMOVUPS.Z   (CX)(BX*1), K1, Z4
+	VMOVUPS.Z   (DX)(BX*1), K1, Z5
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z0, Z0
 	ADDQ        SI, BX
 	SUBQ        $0x00000001, DI
 	CMPQ        DI, $0x00000001
-	JAE         row16
+	JAE         row22
 
-rows17:
-	VADDPS    Z15, Z14, Z0
-	VADDPS    Z17, Z16, Z1
+rows23:
+	VADDPS    Z1, Z0, Z0
+	VADDPS    Z3, Z2, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS.Z (AX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
 
-end13:
+end19:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func momentsAVX512(sum []float32, sq []float32, x []float32, shift []float32, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·momentsAVX512(SB), NOSPLIT, $8-112
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -7183,18 +7962,28 @@ TEXT ·momentsAVX512(SB), NOSPLIT, $8-112
 	SHLQ     $0x02, DI
 
 panel1:
-	CMPQ    SI, $0x00000020
+	CMPQ    SI, $0x00000040
 	JB      narrow2
 	VMOVUPS (BX), Z0
 	VMOVUPS 64(BX), Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
 	MOVQ    rows+96(FP), R9
 	XORQ    R8, R8
 	XORQ    R10, R10
@@ -7202,6 +7991,131 @@ panel1:
 	JB      rows4
 
 row3:
+	VMOVUPS     (DX)(R8*1), Z20
+	VSUBPS      Z0, Z20, Z20
+	VADDPS      Z20, Z4, Z4
+	VFMADD231PS Z20, Z20, Z5
+	VMOVUPS     64(DX)(R8*1), Z20
+	VSUBPS      Z1, Z20, Z20
+	VADDPS      Z20, Z6, Z6
+	VFMADD231PS Z20, Z20, Z7
+	VMOVUPS     128(DX)(R8*1), Z20
+	VSUBPS      Z2, Z20, Z20
+	VADDPS      Z20, Z8, Z8
+	VFMADD231PS Z20, Z20, Z9
+	VMOVUPS     192(DX)(R8*1), Z20
+	VSUBPS      Z3, Z20, Z20
+	VADDPS      Z20, Z10, Z10
+	VFMADD231PS Z20, Z20, Z11
+	ADDQ        DI, R8
+	VMOVUPS     (DX)(R8*1), Z20
+	VSUBPS      Z0, Z20, Z20
+	VADDPS      Z20, Z12, Z12
+	VFMADD231PS Z20, Z20, Z13
+	VMOVUPS     64(DX)(R8*1), Z20
+	VSUBPS      Z1, Z20, Z20
+	VADDPS      Z20, Z14, Z14
+	VFMADD231PS Z20, Z20, Z15
+	VMOVUPS     128(DX)(R8*1), Z20
+	VSUBPS      Z2, Z20, Z20
+	VADDPS      Z20, Z16, Z16
+	VFMADD231PS Z20, Z20, Z17
+	VMOVUPS     192(DX)(R8*1), Z20
+	VSUBPS      Z3, Z20, Z20
+	VADDPS      Z20, Z18, Z18
+	VFMADD231PS Z20, Z20, Z19
+	ADDQ        DI, R8
+	SUBQ        $0x00000002, R9
+	CMPQ        R9, $0x00000002
+	JAE         row3
+
+rows4:
+	CMPQ R9, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (DX)(R8*1), Z20
+	VSUBPS      Z0, Z20, Z20
+	VADDPS      Z20, Z4, Z4
+	VFMADD231PS Z20, Z20, Z5
+	VMOVUPS     64(DX)(R8*1), Z20
+	VSUBPS      Z1, Z20, Z20
+	VADDPS      Z20, Z6, Z6
+	VFMADD231PS Z20, Z20, Z7
+	VMOVUPS     128(DX)(R8*1), Z20
+	VSUBPS      Z2, Z20, Z20
+	VADDPS      Z20, Z8, Z8
+	VFMADD231PS Z20, Z20, Z9
+	VMOVUPS     192(DX)(R8*1), Z20
+	VSUBPS      Z3, Z20, Z20
+	VADDPS      Z20, Z10, Z10
+	VFMADD231PS Z20, Z20, Z11
+	ADDQ        DI, R8
+	SUBQ        $0x00000001, R9
+	CMPQ        R9, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Z12, Z4, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z14, Z6, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z16, Z8, Z0
+	VMOVUPS 128(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VADDPS  Z18, Z10, Z0
+	VMOVUPS 192(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	VADDPS  Z13, Z5, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  Z15, Z7, Z0
+	VMOVUPS 64(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(CX)
+	VADDPS  Z17, Z9, Z0
+	VMOVUPS 128(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(CX)
+	VADDPS  Z19, Z11, Z0
+	VMOVUPS 192(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(CX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	SUBQ    $0x00000040, SI
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ    SI, $0x00000020
+	JB      narrow8
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	MOVQ    rows+96(FP), R9
+	XORQ    R8, R8
+	XORQ    R10, R10
+	CMPQ    R9, $0x00000002
+	JB      rows10
+
+row9:
 	VMOVUPS     (DX)(R8*1), Z10
 	VSUBPS      Z0, Z10, Z10
 	VADDPS      Z10, Z2, Z2
@@ -7222,13 +8136,13 @@ row3:
 	ADDQ        DI, R8
 	SUBQ        $0x00000002, R9
 	CMPQ        R9, $0x00000002
-	JAE         row3
+	JAE         row9
 
-rows4:
+rows10:
 	CMPQ R9, $0x00000001
-	JB   rows6
+	JB   rows12
 
-row5:
+row11:
 	VMOVUPS     (DX)(R8*1), Z10
 	VSUBPS      Z0, Z10, Z10
 	VADDPS      Z10, Z2, Z2
@@ -7240,9 +8154,9 @@ row5:
 	ADDQ        DI, R8
 	SUBQ        $0x00000001, R9
 	CMPQ        R9, $0x00000001
-	JAE         row5
+	JAE         row11
 
-rows6:
+rows12:
 	VADDPS  Z6, Z2, Z0
 	VMOVUPS (AX), Z1
 	VADDPS  Z1, Z0, Z0
@@ -7264,58 +8178,58 @@ rows6:
 	ADDQ    $0x00000080, DX
 	ADDQ    $0x00000080, BX
 	SUBQ    $0x00000020, SI
-	JMP     panel1
+	JMP     panel7
 
-narrow2:
-panel7:
+narrow8:
+panel13:
 	CMPQ    SI, $0x00000010
-	JB      narrow8
+	JB      narrow14
 	VMOVUPS (BX), Z0
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
 	MOVQ    rows+96(FP), R9
 	XORQ    R8, R8
 	XORQ    R10, R10
 	CMPQ    R9, $0x00000002
-	JB      rows10
+	JB      rows16
 
-row9:
-	VMOVUPS     (DX)(R8*1), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z11, Z11
-	VFMADD231PS Z1, Z1, Z12
+row15:
+	VMOVUPS     (DX)(R8*1), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        DI, R8
-	VMOVUPS     (DX)(R8*1), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z13, Z13
-	VFMADD231PS Z1, Z1, Z14
+	VMOVUPS     (DX)(R8*1), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z3, Z3
+	VFMADD231PS Z5, Z5, Z4
 	ADDQ        DI, R8
 	SUBQ        $0x00000002, R9
 	CMPQ        R9, $0x00000002
-	JAE         row9
+	JAE         row15
 
-rows10:
+rows16:
 	CMPQ R9, $0x00000001
-	JB   rows12
+	JB   rows18
 
-row11:
-	VMOVUPS     (DX)(R8*1), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z11, Z11
-	VFMADD231PS Z1, Z1, Z12
+row17:
+	VMOVUPS     (DX)(R8*1), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        DI, R8
 	SUBQ        $0x00000001, R9
 	CMPQ        R9, $0x00000001
-	JAE         row11
+	JAE         row17
 
-rows12:
-	VADDPS  Z13, Z11, Z0
+rows18:
+	VADDPS  Z3, Z1, Z0
 	VMOVUPS (AX), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  Z14, Z12, Z0
+	VADDPS  Z4, Z2, Z0
 	VMOVUPS (CX), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
@@ -7324,71 +8238,71 @@ rows12:
 	ADDQ    $0x00000040, DX
 	ADDQ    $0x00000040, BX
 	SUBQ    $0x00000010, SI
-	JMP     panel7
+	JMP     panel13
 
-narrow8:
+narrow14:
 	TESTQ     SI, SI
-	JZ        end13
+	JZ        end19
 	MOVL      $0xffffffff, R8
 	BZHIL     SI, R8, R8
 	KMOVW     R8, K1
 	VMOVUPS.Z (BX), K1, Z0
-	VPXORD    Z15, Z15, Z15
-	VPXORD    Z16, Z16, Z16
-	VPXORD    Z17, Z17, Z17
-	VPXORD    Z18, Z18, Z18
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
 	MOVQ      rows+96(FP), SI
 	XORQ      BX, BX
 	XORQ      R8, R8
 	CMPQ      SI, $0x00000002
-	JB        rows15
+	JB        rows21
 
-row14:
-	VMOVUPS.Z   (DX)(BX*1), K1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z15, Z15
-	VFMADD231PS Z1, Z1, Z16
+row20:
+	VMOVUPS.Z   (DX)(BX*1), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        DI, BX
-	VMOVUPS.Z   (DX)(BX*1), K1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z17, Z17
-	VFMADD231PS Z1, Z1, Z18
+	VMOVUPS.Z   (DX)(BX*1), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z3, Z3
+	VFMADD231PS Z5, Z5, Z4
 	ADDQ        DI, BX
 	SUBQ        $0x00000002, SI
 	CMPQ        SI, $0x00000002
-	JAE         row14
+	JAE         row20
 
-rows15:
+rows21:
 	CMPQ SI, $0x00000001
-	JB   rows17
+	JB   rows23
 
-row16:
-	VMOVUPS.Z   (DX)(BX*1), K1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z15, Z15
-	VFMADD231PS Z1, Z1, Z16
+row22:
+	VMOVUPS.Z   (DX)(BX*1), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        DI, BX
 	SUBQ        $0x00000001, SI
 	CMPQ        SI, $0x00000001
-	JAE         row16
+	JAE         row22
 
-rows17:
-	VADDPS    Z17, Z15, Z0
+rows23:
+	VADDPS    Z3, Z1, Z0
 	VMOVUPS.Z (AX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
-	VADDPS    Z18, Z16, Z0
+	VADDPS    Z4, Z2, Z0
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)
 
-end13:
+end19:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func bnGradAVX512(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·bnGradAVX512(SB), NOSPLIT, $8-160
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -7405,18 +8319,28 @@ TEXT ·bnGradAVX512(SB), NOSPLIT, $8-160
 	SHLQ     $0x02, R8
 
 panel1:
-	CMPQ    DI, $0x00000020
+	CMPQ    DI, $0x00000040
 	JB      narrow2
 	VMOVUPS (SI), Z0
 	VMOVUPS 64(SI), Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
 	MOVQ    rows+144(FP), R10
 	XORQ    R9, R9
 	XORQ    R11, R11
@@ -7424,6 +8348,144 @@ panel1:
 	JB      rows4
 
 row3:
+	VMOVUPS     (DX)(R9*1), Z20
+	VMOVUPS     (BX)(R9*1), Z21
+	VADDPS      Z20, Z4, Z4
+	VSUBPS      Z0, Z21, Z21
+	VFMADD231PS Z21, Z20, Z5
+	VMOVUPS     64(DX)(R9*1), Z20
+	VMOVUPS     64(BX)(R9*1), Z21
+	VADDPS      Z20, Z6, Z6
+	VSUBPS      Z1, Z21, Z21
+	VFMADD231PS Z21, Z20, Z7
+	VMOVUPS     128(DX)(R9*1), Z20
+	VMOVUPS     128(BX)(R9*1), Z21
+	VADDPS      Z20, Z8, Z8
+	VSUBPS      Z2, Z21, Z21
+	VFMADD231PS Z21, Z20, Z9
+	VMOVUPS     192(DX)(R9*1), Z20
+	VMOVUPS     192(BX)(R9*1), Z21
+	VADDPS      Z20, Z10, Z10
+	VSUBPS      Z3, Z21, Z21
+	VFMADD231PS Z21, Z20, Z11
+	ADDQ        R8, R9
+	VMOVUPS     (DX)(R9*1), Z20
+	VMOVUPS     (BX)(R9*1), Z21
+	VADDPS      Z20, Z12, Z12
+	VSUBPS      Z0, Z21, Z21
+	VFMADD231PS Z21, Z20, Z13
+	VMOVUPS     64(DX)(R9*1), Z20
+	VMOVUPS     64(BX)(R9*1), Z21
+	VADDPS      Z20, Z14, Z14
+	VSUBPS      Z1, Z21, Z21
+	VFMADD231PS Z21, Z20, Z15
+	VMOVUPS     128(DX)(R9*1), Z20
+	VMOVUPS     128(BX)(R9*1), Z21
+	VADDPS      Z20, Z16, Z16
+	VSUBPS      Z2, Z21, Z21
+	VFMADD231PS Z21, Z20, Z17
+	VMOVUPS     192(DX)(R9*1), Z20
+	VMOVUPS     192(BX)(R9*1), Z21
+	VADDPS      Z20, Z18, Z18
+	VSUBPS      Z3, Z21, Z21
+	VFMADD231PS Z21, Z20, Z19
+	ADDQ        R8, R9
+	SUBQ        $0x00000002, R10
+	CMPQ        R10, $0x00000002
+	JAE         row3
+
+rows4:
+	CMPQ R10, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (DX)(R9*1), Z20
+	VMOVUPS     (BX)(R9*1), Z21
+	VADDPS      Z20, Z4, Z4
+	VSUBPS      Z0, Z21, Z21
+	VFMADD231PS Z21, Z20, Z5
+	VMOVUPS     64(DX)(R9*1), Z20
+	VMOVUPS     64(BX)(R9*1), Z21
+	VADDPS      Z20, Z6, Z6
+	VSUBPS      Z1, Z21, Z21
+	VFMADD231PS Z21, Z20, Z7
+	VMOVUPS     128(DX)(R9*1), Z20
+	VMOVUPS     128(BX)(R9*1), Z21
+	VADDPS      Z20, Z8, Z8
+	VSUBPS      Z2, Z21, Z21
+	VFMADD231PS Z21, Z20, Z9
+	VMOVUPS     192(DX)(R9*1), Z20
+	VMOVUPS     192(BX)(R9*1), Z21
+	VADDPS      Z20, Z10, Z10
+	VSUBPS      Z3, Z21, Z21
+	VFMADD231PS Z21, Z20, Z11
+	ADDQ        R8, R9
+	SUBQ        $0x00000001, R10
+	CMPQ        R10, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Z12, Z4, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z14, Z6, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z16, Z8, Z0
+	VMOVUPS 128(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VADDPS  Z18, Z10, Z0
+	VMOVUPS 192(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	VADDPS  Z13, Z5, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  Z15, Z7, Z0
+	VMOVUPS 64(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(CX)
+	VADDPS  Z17, Z9, Z0
+	VMOVUPS 128(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(CX)
+	VADDPS  Z19, Z11, Z0
+	VMOVUPS 192(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(CX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, SI
+	SUBQ    $0x00000040, DI
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ    DI, $0x00000020
+	JB      narrow8
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	MOVQ    rows+144(FP), R10
+	XORQ    R9, R9
+	XORQ    R11, R11
+	CMPQ    R10, $0x00000002
+	JB      rows10
+
+row9:
 	VMOVUPS     (DX)(R9*1), Z10
 	VMOVUPS     (BX)(R9*1), Z11
 	VADDPS      Z10, Z2, Z2
@@ -7448,13 +8510,13 @@ row3:
 	ADDQ        R8, R9
 	SUBQ        $0x00000002, R10
 	CMPQ        R10, $0x00000002
-	JAE         row3
+	JAE         row9
 
-rows4:
+rows10:
 	CMPQ R10, $0x00000001
-	JB   rows6
+	JB   rows12
 
-row5:
+row11:
 	VMOVUPS     (DX)(R9*1), Z10
 	VMOVUPS     (BX)(R9*1), Z11
 	VADDPS      Z10, Z2, Z2
@@ -7468,9 +8530,9 @@ row5:
 	ADDQ        R8, R9
 	SUBQ        $0x00000001, R10
 	CMPQ        R10, $0x00000001
-	JAE         row5
+	JAE         row11
 
-rows6:
+rows12:
 	VADDPS  Z6, Z2, Z0
 	VMOVUPS (AX), Z1
 	VADDPS  Z1, Z0, Z0
@@ -7493,61 +8555,61 @@ rows6:
 	ADDQ    $0x00000080, BX
 	ADDQ    $0x00000080, SI
 	SUBQ    $0x00000020, DI
-	JMP     panel1
+	JMP     panel7
 
-narrow2:
-panel7:
+narrow8:
+panel13:
 	CMPQ    DI, $0x00000010
-	JB      narrow8
+	JB      narrow14
 	VMOVUPS (SI), Z0
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
 	MOVQ    rows+144(FP), R10
 	XORQ    R9, R9
 	XORQ    R11, R11
 	CMPQ    R10, $0x00000002
-	JB      rows10
+	JB      rows16
 
-row9:
-	VMOVUPS     (DX)(R9*1), Z1
-	VMOVUPS     (BX)(R9*1), Z2
-	VADDPS      Z1, Z12, Z12
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z13
+row15:
+	VMOVUPS     (DX)(R9*1), Z5
+	VMOVUPS     (BX)(R9*1), Z6
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
 	ADDQ        R8, R9
-	VMOVUPS     (DX)(R9*1), Z1
-	VMOVUPS     (BX)(R9*1), Z2
-	VADDPS      Z1, Z14, Z14
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z15
+	VMOVUPS     (DX)(R9*1), Z5
+	VMOVUPS     (BX)(R9*1), Z6
+	VADDPS      Z5, Z3, Z3
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z4
 	ADDQ        R8, R9
 	SUBQ        $0x00000002, R10
 	CMPQ        R10, $0x00000002
-	JAE         row9
+	JAE         row15
 
-rows10:
+rows16:
 	CMPQ R10, $0x00000001
-	JB   rows12
+	JB   rows18
 
-row11:
-	VMOVUPS     (DX)(R9*1), Z1
-	VMOVUPS     (BX)(R9*1), Z2
-	VADDPS      Z1, Z12, Z12
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z13
+row17:
+	VMOVUPS     (DX)(R9*1), Z5
+	VMOVUPS     (BX)(R9*1), Z6
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
 	ADDQ        R8, R9
 	SUBQ        $0x00000001, R10
 	CMPQ        R10, $0x00000001
-	JAE         row11
+	JAE         row17
 
-rows12:
-	VADDPS  Z14, Z12, Z0
+rows18:
+	VADDPS  Z3, Z1, Z0
 	VMOVUPS (AX), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  Z15, Z13, Z0
+	VADDPS  Z4, Z2, Z0
 	VMOVUPS (CX), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
@@ -7557,74 +8619,74 @@ rows12:
 	ADDQ    $0x00000040, BX
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x00000010, DI
-	JMP     panel7
+	JMP     panel13
 
-narrow8:
+narrow14:
 	TESTQ     DI, DI
-	JZ        end13
+	JZ        end19
 	MOVL      $0xffffffff, R9
 	BZHIL     DI, R9, R9
 	KMOVW     R9, K1
 	VMOVUPS.Z (SI), K1, Z0
-	VPXORD    Z16, Z16, Z16
-	VPXORD    Z17, Z17, Z17
-	VPXORD    Z18, Z18, Z18
-	VPXORD    Z19, Z19, Z19
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
 	MOVQ      rows+144(FP), DI
 	XORQ      SI, SI
 	XORQ      R9, R9
 	CMPQ      DI, $0x00000002
-	JB        rows15
+	JB        rows21
 
-row14:
-	VMOVUPS.Z   (DX)(SI*1), K1, Z1
-	VMOVUPS.Z   (BX)(SI*1), K1, Z2
-	VADDPS      Z1, Z16, Z16
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z17
+row20:
+	VMOVUPS.Z   (DX)(SI*1), K1, Z5
+	VMOVUPS.Z   (BX)(SI*1), K1, Z6
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
 	ADDQ        R8, SI
-	VMOVUPS.Z   (DX)(SI*1), K1, Z1
-	VMOVUPS.Z   (BX)(SI*1), K1, Z2
-	VADDPS      Z1, Z18, Z18
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z19
+	VMOVUPS.Z   (DX)(SI*1), K1, Z5
+	VMOVUPS.Z   (BX)(SI*1), K1, Z6
+	VADDPS      Z5, Z3, Z3
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z4
 	ADDQ        R8, SI
 	SUBQ        $0x00000002, DI
 	CMPQ        DI, $0x00000002
-	JAE         row14
+	JAE         row20
 
-rows15:
+rows21:
 	CMPQ DI, $0x00000001
-	JB   rows17
+	JB   rows23
 
-row16:
-	VMOVUPS.Z   (DX)(SI*1), K1, Z1
-	VMOVUPS.Z   (BX)(SI*1), K1, Z2
-	VADDPS      Z1, Z16, Z16
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z17
+row22:
+	VMOVUPS.Z   (DX)(SI*1), K1, Z5
+	VMOVUPS.Z   (BX)(SI*1), K1, Z6
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
 	ADDQ        R8, SI
 	SUBQ        $0x00000001, DI
 	CMPQ        DI, $0x00000001
-	JAE         row16
+	JAE         row22
 
-rows17:
-	VADDPS    Z18, Z16, Z0
+rows23:
+	VADDPS    Z3, Z1, Z0
 	VMOVUPS.Z (AX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
-	VADDPS    Z19, Z17, Z0
+	VADDPS    Z4, Z2, Z0
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)
 
-end13:
+end19:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func bnGradMaskedAVX512(sum []float32, sumX []float32, dy []float32, x []float32, y []float32, mean []float32, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·bnGradMaskedAVX512(SB), NOSPLIT, $8-160
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -7642,18 +8704,28 @@ TEXT ·bnGradMaskedAVX512(SB), NOSPLIT, $8-160
 	SHLQ     $0x02, R9
 
 panel1:
-	CMPQ    R8, $0x00000020
+	CMPQ    R8, $0x00000040
 	JB      narrow2
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
 	MOVQ    rows+144(FP), R11
 	XORQ    R10, R10
 	XORQ    R12, R12
@@ -7661,6 +8733,181 @@ panel1:
 	JB      rows4
 
 row3:
+	VMOVUPS     (DX)(R10*1), Z20
+	VMOVUPS     (BX)(R10*1), Z21
+	VMOVUPS     (SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z4, Z4
+	VSUBPS      Z0, Z21, Z21
+	VFMADD231PS Z21, Z20, Z5
+	VMOVUPS     64(DX)(R10*1), Z20
+	VMOVUPS     64(BX)(R10*1), Z21
+	VMOVUPS     64(SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z6, Z6
+	VSUBPS      Z1, Z21, Z21
+	VFMADD231PS Z21, Z20, Z7
+	VMOVUPS     128(DX)(R10*1), Z20
+	VMOVUPS     128(BX)(R10*1), Z21
+	VMOVUPS     128(SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z8, Z8
+	VSUBPS      Z2, Z21, Z21
+	VFMADD231PS Z21, Z20, Z9
+	VMOVUPS     192(DX)(R10*1), Z20
+	VMOVUPS     192(BX)(R10*1), Z21
+	VMOVUPS     192(SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z10, Z10
+	VSUBPS      Z3, Z21, Z21
+	VFMADD231PS Z21, Z20, Z11
+	ADDQ        R9, R10
+	VMOVUPS     (DX)(R10*1), Z20
+	VMOVUPS     (BX)(R10*1), Z21
+	VMOVUPS     (SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z12, Z12
+	VSUBPS      Z0, Z21, Z21
+	VFMADD231PS Z21, Z20, Z13
+	VMOVUPS     64(DX)(R10*1), Z20
+	VMOVUPS     64(BX)(R10*1), Z21
+	VMOVUPS     64(SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z14, Z14
+	VSUBPS      Z1, Z21, Z21
+	VFMADD231PS Z21, Z20, Z15
+	VMOVUPS     128(DX)(R10*1), Z20
+	VMOVUPS     128(BX)(R10*1), Z21
+	VMOVUPS     128(SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z16, Z16
+	VSUBPS      Z2, Z21, Z21
+	VFMADD231PS Z21, Z20, Z17
+	VMOVUPS     192(DX)(R10*1), Z20
+	VMOVUPS     192(BX)(R10*1), Z21
+	VMOVUPS     192(SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z18, Z18
+	VSUBPS      Z3, Z21, Z21
+	VFMADD231PS Z21, Z20, Z19
+	ADDQ        R9, R10
+	SUBQ        $0x00000002, R11
+	CMPQ        R11, $0x00000002
+	JAE         row3
+
+rows4:
+	CMPQ R11, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS     (DX)(R10*1), Z20
+	VMOVUPS     (BX)(R10*1), Z21
+	VMOVUPS     (SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z4, Z4
+	VSUBPS      Z0, Z21, Z21
+	VFMADD231PS Z21, Z20, Z5
+	VMOVUPS     64(DX)(R10*1), Z20
+	VMOVUPS     64(BX)(R10*1), Z21
+	VMOVUPS     64(SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z6, Z6
+	VSUBPS      Z1, Z21, Z21
+	VFMADD231PS Z21, Z20, Z7
+	VMOVUPS     128(DX)(R10*1), Z20
+	VMOVUPS     128(BX)(R10*1), Z21
+	VMOVUPS     128(SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z8, Z8
+	VSUBPS      Z2, Z21, Z21
+	VFMADD231PS Z21, Z20, Z9
+	VMOVUPS     192(DX)(R10*1), Z20
+	VMOVUPS     192(BX)(R10*1), Z21
+	VMOVUPS     192(SI)(R10*1), Z22
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z22, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VADDPS      Z20, Z10, Z10
+	VSUBPS      Z3, Z21, Z21
+	VFMADD231PS Z21, Z20, Z11
+	ADDQ        R9, R10
+	SUBQ        $0x00000001, R11
+	CMPQ        R11, $0x00000001
+	JAE         row5
+
+rows6:
+	VADDPS  Z12, Z4, Z0
+	VMOVUPS (AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z14, Z6, Z0
+	VMOVUPS 64(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z16, Z8, Z0
+	VMOVUPS 128(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VADDPS  Z18, Z10, Z0
+	VMOVUPS 192(AX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	VADDPS  Z13, Z5, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  Z15, Z7, Z0
+	VMOVUPS 64(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(CX)
+	VADDPS  Z17, Z9, Z0
+	VMOVUPS 128(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(CX)
+	VADDPS  Z19, Z11, Z0
+	VMOVUPS 192(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(CX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, SI
+	ADDQ    $0x00000100, DI
+	SUBQ    $0x00000040, R8
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ    R8, $0x00000020
+	JB      narrow8
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	MOVQ    rows+144(FP), R11
+	XORQ    R10, R10
+	XORQ    R12, R12
+	CMPQ    R11, $0x00000002
+	JB      rows10
+
+row9:
 	VMOVUPS     (DX)(R10*1), Z10
 	VMOVUPS     (BX)(R10*1), Z11
 	VMOVUPS     (SI)(R10*1), Z12
@@ -7697,13 +8944,13 @@ row3:
 	ADDQ        R9, R10
 	SUBQ        $0x00000002, R11
 	CMPQ        R11, $0x00000002
-	JAE         row3
+	JAE         row9
 
-rows4:
+rows10:
 	CMPQ R11, $0x00000001
-	JB   rows6
+	JB   rows12
 
-row5:
+row11:
 	VMOVUPS     (DX)(R10*1), Z10
 	VMOVUPS     (BX)(R10*1), Z11
 	VMOVUPS     (SI)(R10*1), Z12
@@ -7723,9 +8970,9 @@ row5:
 	ADDQ        R9, R10
 	SUBQ        $0x00000001, R11
 	CMPQ        R11, $0x00000001
-	JAE         row5
+	JAE         row11
 
-rows6:
+rows12:
 	VADDPS  Z6, Z2, Z0
 	VMOVUPS (AX), Z1
 	VADDPS  Z1, Z0, Z0
@@ -7749,70 +8996,70 @@ rows6:
 	ADDQ    $0x00000080, SI
 	ADDQ    $0x00000080, DI
 	SUBQ    $0x00000020, R8
-	JMP     panel1
+	JMP     panel7
 
-narrow2:
-panel7:
+narrow8:
+panel13:
 	CMPQ    R8, $0x00000010
-	JB      narrow8
+	JB      narrow14
 	VMOVUPS (DI), Z0
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
 	MOVQ    rows+144(FP), R11
 	XORQ    R10, R10
 	XORQ    R12, R12
 	CMPQ    R11, $0x00000002
-	JB      rows10
+	JB      rows16
 
-row9:
-	VMOVUPS     (DX)(R10*1), Z1
-	VMOVUPS     (BX)(R10*1), Z2
-	VMOVUPS     (SI)(R10*1), Z3
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K1
-	VMOVAPS.Z   Z1, K1, Z1
-	VADDPS      Z1, Z13, Z13
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z14
+row15:
+	VMOVUPS     (DX)(R10*1), Z5
+	VMOVUPS     (BX)(R10*1), Z6
+	VMOVUPS     (SI)(R10*1), Z7
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z7, K1
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
 	ADDQ        R9, R10
-	VMOVUPS     (DX)(R10*1), Z1
-	VMOVUPS     (BX)(R10*1), Z2
-	VMOVUPS     (SI)(R10*1), Z3
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K1
-	VMOVAPS.Z   Z1, K1, Z1
-	VADDPS      Z1, Z15, Z15
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z16
+	VMOVUPS     (DX)(R10*1), Z5
+	VMOVUPS     (BX)(R10*1), Z6
+	VMOVUPS     (SI)(R10*1), Z7
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z7, K1
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z3, Z3
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z4
 	ADDQ        R9, R10
 	SUBQ        $0x00000002, R11
 	CMPQ        R11, $0x00000002
-	JAE         row9
+	JAE         row15
 
-rows10:
+rows16:
 	CMPQ R11, $0x00000001
-	JB   rows12
+	JB   rows18
 
-row11:
-	VMOVUPS     (DX)(R10*1), Z1
-	VMOVUPS     (BX)(R10*1), Z2
-	VMOVUPS     (SI)(R10*1), Z3
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K1
-	VMOVAPS.Z   Z1, K1, Z1
-	VADDPS      Z1, Z13, Z13
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z14
+row17:
+	VMOVUPS     (DX)(R10*1), Z5
+	VMOVUPS     (BX)(R10*1), Z6
+	VMOVUPS     (SI)(R10*1), Z7
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z7, K1
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
 	ADDQ        R9, R10
 	SUBQ        $0x00000001, R11
 	CMPQ        R11, $0x00000001
-	JAE         row11
+	JAE         row17
 
-rows12:
-	VADDPS  Z15, Z13, Z0
+rows18:
+	VADDPS  Z3, Z1, Z0
 	VMOVUPS (AX), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  Z16, Z14, Z0
+	VADDPS  Z4, Z2, Z0
 	VMOVUPS (CX), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
@@ -7823,77 +9070,77 @@ rows12:
 	ADDQ    $0x00000040, SI
 	ADDQ    $0x00000040, DI
 	SUBQ    $0x00000010, R8
-	JMP     panel7
+	JMP     panel13
 
-narrow8:
+narrow14:
 	TESTQ     R8, R8
-	JZ        end13
+	JZ        end19
 	MOVL      $0xffffffff, R10
 	BZHIL     R8, R10, R10
 	KMOVW     R10, K1
 	VMOVUPS.Z (DI), K1, Z0
-	VPXORD    Z17, Z17, Z17
-	VPXORD    Z18, Z18, Z18
-	VPXORD    Z19, Z19, Z19
-	VPXORD    Z20, Z20, Z20
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
 	MOVQ      rows+144(FP), R8
 	XORQ      DI, DI
 	XORQ      R10, R10
 	CMPQ      R8, $0x00000002
-	JB        rows15
+	JB        rows21
 
-row14:
-	VMOVUPS.Z   (DX)(DI*1), K1, Z1
-	VMOVUPS.Z   (BX)(DI*1), K1, Z2
-	VMOVUPS.Z   (SI)(DI*1), K1, Z3
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K2
-	VMOVAPS.Z   Z1, K2, Z1
-	VADDPS      Z1, Z17, Z17
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z18
+row20:
+	VMOVUPS.Z   (DX)(DI*1), K1, Z5
+	VMOVUPS.Z   (BX)(DI*1), K1, Z6
+	VMOVUPS.Z   (SI)(DI*1), K1, Z7
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z7, K2
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
 	ADDQ        R9, DI
-	VMOVUPS.Z   (DX)(DI*1), K1, Z1
-	VMOVUPS.Z   (BX)(DI*1), K1, Z2
-	VMOVUPS.Z   (SI)(DI*1), K1, Z3
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K2
-	VMOVAPS.Z   Z1, K2, Z1
-	VADDPS      Z1, Z19, Z19
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z20
+	VMOVUPS.Z   (DX)(DI*1), K1, Z5
+	VMOVUPS.Z   (BX)(DI*1), K1, Z6
+	VMOVUPS.Z   (SI)(DI*1), K1, Z7
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z7, K2
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z3, Z3
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z4
 	ADDQ        R9, DI
 	SUBQ        $0x00000002, R8
 	CMPQ        R8, $0x00000002
-	JAE         row14
+	JAE         row20
 
-rows15:
+rows21:
 	CMPQ R8, $0x00000001
-	JB   rows17
+	JB   rows23
 
-row16:
-	VMOVUPS.Z   (DX)(DI*1), K1, Z1
-	VMOVUPS.Z   (BX)(DI*1), K1, Z2
-	VMOVUPS.Z   (SI)(DI*1), K1, Z3
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z3, K2
-	VMOVAPS.Z   Z1, K2, Z1
-	VADDPS      Z1, Z17, Z17
-	VSUBPS      Z0, Z2, Z2
-	VFMADD231PS Z2, Z1, Z18
+row22:
+	VMOVUPS.Z   (DX)(DI*1), K1, Z5
+	VMOVUPS.Z   (BX)(DI*1), K1, Z6
+	VMOVUPS.Z   (SI)(DI*1), K1, Z7
+	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z7, K2
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VSUBPS      Z0, Z6, Z6
+	VFMADD231PS Z6, Z5, Z2
 	ADDQ        R9, DI
 	SUBQ        $0x00000001, R8
 	CMPQ        R8, $0x00000001
-	JAE         row16
+	JAE         row22
 
-rows17:
-	VADDPS    Z19, Z17, Z0
+rows23:
+	VADDPS    Z3, Z1, Z0
 	VMOVUPS.Z (AX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
-	VADDPS    Z20, Z18, Z0
+	VADDPS    Z4, Z2, Z0
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)
 
-end13:
+end19:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -7916,8 +9163,148 @@ TEXT ·bnInputAVX512(SB), NOSPLIT, $8-184
 	SHLQ     $0x02, R8
 
 panel1:
-	CMPQ    DI, $0x00000020
+	CMPQ    DI, $0x00000040
 	JB      narrow2
+	VMOVUPS (BX), Z0
+	VMOVUPS 64(BX), Z1
+	VMOVUPS 128(BX), Z2
+	VMOVUPS 192(BX), Z3
+	MOVQ    SI, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R8, R9
+	VMOVUPS (R9), Z8
+	VMOVUPS 64(R9), Z9
+	VMOVUPS 128(R9), Z10
+	VMOVUPS 192(R9), Z11
+	ADDQ    R8, R9
+	VMOVUPS (R9), Z12
+	VMOVUPS 64(R9), Z13
+	VMOVUPS 128(R9), Z14
+	VMOVUPS 192(R9), Z15
+	ADDQ    R8, R9
+	MOVQ    rows+168(FP), R10
+	XORQ    R9, R9
+	XORQ    R11, R11
+	CMPQ    R10, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS      (CX)(R9*1), Z16
+	VMOVUPS      (DX)(R9*1), Z17
+	VSUBPS       Z8, Z16, Z16
+	VSUBPS       Z0, Z17, Z17
+	VFNMADD231PS Z12, Z17, Z16
+	VMULPS       Z4, Z16, Z16
+	VMOVUPS      Z16, (AX)(R9*1)
+	VMOVUPS      64(CX)(R9*1), Z16
+	VMOVUPS      64(DX)(R9*1), Z17
+	VSUBPS       Z9, Z16, Z16
+	VSUBPS       Z1, Z17, Z17
+	VFNMADD231PS Z13, Z17, Z16
+	VMULPS       Z5, Z16, Z16
+	VMOVUPS      Z16, 64(AX)(R9*1)
+	VMOVUPS      128(CX)(R9*1), Z16
+	VMOVUPS      128(DX)(R9*1), Z17
+	VSUBPS       Z10, Z16, Z16
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z14, Z17, Z16
+	VMULPS       Z6, Z16, Z16
+	VMOVUPS      Z16, 128(AX)(R9*1)
+	VMOVUPS      192(CX)(R9*1), Z16
+	VMOVUPS      192(DX)(R9*1), Z17
+	VSUBPS       Z11, Z16, Z16
+	VSUBPS       Z3, Z17, Z17
+	VFNMADD231PS Z15, Z17, Z16
+	VMULPS       Z7, Z16, Z16
+	VMOVUPS      Z16, 192(AX)(R9*1)
+	ADDQ         R8, R9
+	VMOVUPS      (CX)(R9*1), Z16
+	VMOVUPS      (DX)(R9*1), Z17
+	VSUBPS       Z8, Z16, Z16
+	VSUBPS       Z0, Z17, Z17
+	VFNMADD231PS Z12, Z17, Z16
+	VMULPS       Z4, Z16, Z16
+	VMOVUPS      Z16, (AX)(R9*1)
+	VMOVUPS      64(CX)(R9*1), Z16
+	VMOVUPS      64(DX)(R9*1), Z17
+	VSUBPS       Z9, Z16, Z16
+	VSUBPS       Z1, Z17, Z17
+	VFNMADD231PS Z13, Z17, Z16
+	VMULPS       Z5, Z16, Z16
+	VMOVUPS      Z16, 64(AX)(R9*1)
+	VMOVUPS      128(CX)(R9*1), Z16
+	VMOVUPS      128(DX)(R9*1), Z17
+	VSUBPS       Z10, Z16, Z16
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z14, Z17, Z16
+	VMULPS       Z6, Z16, Z16
+	VMOVUPS      Z16, 128(AX)(R9*1)
+	VMOVUPS      192(CX)(R9*1), Z16
+	VMOVUPS      192(DX)(R9*1), Z17
+	VSUBPS       Z11, Z16, Z16
+	VSUBPS       Z3, Z17, Z17
+	VFNMADD231PS Z15, Z17, Z16
+	VMULPS       Z7, Z16, Z16
+	VMOVUPS      Z16, 192(AX)(R9*1)
+	ADDQ         R8, R9
+	SUBQ         $0x00000002, R10
+	CMPQ         R10, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R10, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS      (CX)(R9*1), Z16
+	VMOVUPS      (DX)(R9*1), Z17
+	VSUBPS       Z8, Z16, Z16
+	VSUBPS       Z0, Z17, Z17
+	VFNMADD231PS Z12, Z17, Z16
+	VMULPS       Z4, Z16, Z16
+	VMOVUPS      Z16, (AX)(R9*1)
+	VMOVUPS      64(CX)(R9*1), Z16
+	VMOVUPS      64(DX)(R9*1), Z17
+	VSUBPS       Z9, Z16, Z16
+	VSUBPS       Z1, Z17, Z17
+	VFNMADD231PS Z13, Z17, Z16
+	VMULPS       Z5, Z16, Z16
+	VMOVUPS      Z16, 64(AX)(R9*1)
+	VMOVUPS      128(CX)(R9*1), Z16
+	VMOVUPS      128(DX)(R9*1), Z17
+	VSUBPS       Z10, Z16, Z16
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z14, Z17, Z16
+	VMULPS       Z6, Z16, Z16
+	VMOVUPS      Z16, 128(AX)(R9*1)
+	VMOVUPS      192(CX)(R9*1), Z16
+	VMOVUPS      192(DX)(R9*1), Z17
+	VSUBPS       Z11, Z16, Z16
+	VSUBPS       Z3, Z17, Z17
+	VFNMADD231PS Z15, Z17, Z16
+	VMULPS       Z7, Z16, Z16
+	VMOVUPS      Z16, 192(AX)(R9*1)
+	ADDQ         R8, R9
+	SUBQ         $0x00000001, R10
+	CMPQ         R10, $0x00000001
+	JAE          row5
+
+rows6:
+	ADDQ $0x00000100, AX
+	ADDQ $0x00000100, CX
+	ADDQ $0x00000100, DX
+	ADDQ $0x00000100, BX
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000040, DI
+	JMP  panel1
+
+narrow2:
+panel7:
+	CMPQ    DI, $0x00000020
+	JB      narrow8
 	VMOVUPS (BX), Z0
 	VMOVUPS 64(BX), Z1
 	MOVQ    SI, R9
@@ -7934,9 +9321,9 @@ panel1:
 	XORQ    R9, R9
 	XORQ    R11, R11
 	CMPQ    R10, $0x00000002
-	JB      rows4
+	JB      rows10
 
-row3:
+row9:
 	VMOVUPS      (CX)(R9*1), Z8
 	VMOVUPS      (DX)(R9*1), Z9
 	VSUBPS       Z4, Z8, Z8
@@ -7969,13 +9356,13 @@ row3:
 	ADDQ         R8, R9
 	SUBQ         $0x00000002, R10
 	CMPQ         R10, $0x00000002
-	JAE          row3
+	JAE          row9
 
-rows4:
+rows10:
 	CMPQ R10, $0x00000001
-	JB   rows6
+	JB   rows12
 
-row5:
+row11:
 	VMOVUPS      (CX)(R9*1), Z8
 	VMOVUPS      (DX)(R9*1), Z9
 	VSUBPS       Z4, Z8, Z8
@@ -7993,21 +9380,21 @@ row5:
 	ADDQ         R8, R9
 	SUBQ         $0x00000001, R10
 	CMPQ         R10, $0x00000001
-	JAE          row5
+	JAE          row11
 
-rows6:
+rows12:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, CX
 	ADDQ $0x00000080, DX
 	ADDQ $0x00000080, BX
 	ADDQ $0x00000080, SI
 	SUBQ $0x00000020, DI
-	JMP  panel1
+	JMP  panel7
 
-narrow2:
-panel7:
+narrow8:
+panel13:
 	CMPQ    DI, $0x00000010
-	JB      narrow8
+	JB      narrow14
 	VMOVUPS (BX), Z0
 	MOVQ    SI, R9
 	VMOVUPS (R9), Z1
@@ -8020,9 +9407,9 @@ panel7:
 	XORQ    R9, R9
 	XORQ    R11, R11
 	CMPQ    R10, $0x00000002
-	JB      rows10
+	JB      rows16
 
-row9:
+row15:
 	VMOVUPS      (CX)(R9*1), Z4
 	VMOVUPS      (DX)(R9*1), Z5
 	VSUBPS       Z2, Z4, Z4
@@ -8041,13 +9428,13 @@ row9:
 	ADDQ         R8, R9
 	SUBQ         $0x00000002, R10
 	CMPQ         R10, $0x00000002
-	JAE          row9
+	JAE          row15
 
-rows10:
+rows16:
 	CMPQ R10, $0x00000001
-	JB   rows12
+	JB   rows18
 
-row11:
+row17:
 	VMOVUPS      (CX)(R9*1), Z4
 	VMOVUPS      (DX)(R9*1), Z5
 	VSUBPS       Z2, Z4, Z4
@@ -8058,20 +9445,20 @@ row11:
 	ADDQ         R8, R9
 	SUBQ         $0x00000001, R10
 	CMPQ         R10, $0x00000001
-	JAE          row11
+	JAE          row17
 
-rows12:
+rows18:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, CX
 	ADDQ $0x00000040, DX
 	ADDQ $0x00000040, BX
 	ADDQ $0x00000040, SI
 	SUBQ $0x00000010, DI
-	JMP  panel7
+	JMP  panel13
 
-narrow8:
+narrow14:
 	TESTQ     DI, DI
-	JZ        end13
+	JZ        end19
 	MOVL      $0xffffffff, R9
 	BZHIL     DI, R9, R9
 	KMOVW     R9, K1
@@ -8087,9 +9474,9 @@ narrow8:
 	XORQ      BX, BX
 	XORQ      DI, DI
 	CMPQ      SI, $0x00000002
-	JB        rows15
+	JB        rows21
 
-row14:
+row20:
 	VMOVUPS.Z    (CX)(BX*1), K1, Z4
 	VMOVUPS.Z    (DX)(BX*1), K1, Z5
 	VSUBPS       Z2, Z4, Z4
@@ -8108,13 +9495,13 @@ row14:
 	ADDQ         R8, BX
 	SUBQ         $0x00000002, SI
 	CMPQ         SI, $0x00000002
-	JAE          row14
+	JAE          row20
 
-rows15:
+rows21:
 	CMPQ SI, $0x00000001
-	JB   rows17
+	JB   rows23
 
-row16:
+row22:
 	VMOVUPS.Z    (CX)(BX*1), K1, Z4
 	VMOVUPS.Z    (DX)(BX*1), K1, Z5
 	VSUBPS       Z2, Z4, Z4
@@ -8125,10 +9512,10 @@ row16:
 	ADDQ         R8, BX
 	SUBQ         $0x00000001, SI
 	CMPQ         SI, $0x00000001
-	JAE          row16
+	JAE          row22
 
-rows17:
-end13:
+rows23:
+end19:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8152,8 +9539,185 @@ TEXT ·bnInputMaskedAVX512(SB), NOSPLIT, $8-184
 	SHLQ     $0x02, R9
 
 panel1:
-	CMPQ    R8, $0x00000020
+	CMPQ    R8, $0x00000040
 	JB      narrow2
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	MOVQ    DI, R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z5
+	VMOVUPS 128(R10), Z6
+	VMOVUPS 192(R10), Z7
+	ADDQ    R9, R10
+	VMOVUPS (R10), Z8
+	VMOVUPS 64(R10), Z9
+	VMOVUPS 128(R10), Z10
+	VMOVUPS 192(R10), Z11
+	ADDQ    R9, R10
+	VMOVUPS (R10), Z12
+	VMOVUPS 64(R10), Z13
+	VMOVUPS 128(R10), Z14
+	VMOVUPS 192(R10), Z15
+	ADDQ    R9, R10
+	MOVQ    rows+168(FP), R11
+	XORQ    R10, R10
+	XORQ    R12, R12
+	CMPQ    R11, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS      (CX)(R10*1), Z16
+	VMOVUPS      (DX)(R10*1), Z17
+	VMOVUPS      (BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z8, Z16, Z16
+	VSUBPS       Z0, Z17, Z17
+	VFNMADD231PS Z12, Z17, Z16
+	VMULPS       Z4, Z16, Z16
+	VMOVUPS      Z16, (AX)(R10*1)
+	VMOVUPS      64(CX)(R10*1), Z16
+	VMOVUPS      64(DX)(R10*1), Z17
+	VMOVUPS      64(BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z9, Z16, Z16
+	VSUBPS       Z1, Z17, Z17
+	VFNMADD231PS Z13, Z17, Z16
+	VMULPS       Z5, Z16, Z16
+	VMOVUPS      Z16, 64(AX)(R10*1)
+	VMOVUPS      128(CX)(R10*1), Z16
+	VMOVUPS      128(DX)(R10*1), Z17
+	VMOVUPS      128(BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z10, Z16, Z16
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z14, Z17, Z16
+	VMULPS       Z6, Z16, Z16
+	VMOVUPS      Z16, 128(AX)(R10*1)
+	VMOVUPS      192(CX)(R10*1), Z16
+	VMOVUPS      192(DX)(R10*1), Z17
+	VMOVUPS      192(BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z11, Z16, Z16
+	VSUBPS       Z3, Z17, Z17
+	VFNMADD231PS Z15, Z17, Z16
+	VMULPS       Z7, Z16, Z16
+	VMOVUPS      Z16, 192(AX)(R10*1)
+	ADDQ         R9, R10
+	VMOVUPS      (CX)(R10*1), Z16
+	VMOVUPS      (DX)(R10*1), Z17
+	VMOVUPS      (BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z8, Z16, Z16
+	VSUBPS       Z0, Z17, Z17
+	VFNMADD231PS Z12, Z17, Z16
+	VMULPS       Z4, Z16, Z16
+	VMOVUPS      Z16, (AX)(R10*1)
+	VMOVUPS      64(CX)(R10*1), Z16
+	VMOVUPS      64(DX)(R10*1), Z17
+	VMOVUPS      64(BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z9, Z16, Z16
+	VSUBPS       Z1, Z17, Z17
+	VFNMADD231PS Z13, Z17, Z16
+	VMULPS       Z5, Z16, Z16
+	VMOVUPS      Z16, 64(AX)(R10*1)
+	VMOVUPS      128(CX)(R10*1), Z16
+	VMOVUPS      128(DX)(R10*1), Z17
+	VMOVUPS      128(BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z10, Z16, Z16
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z14, Z17, Z16
+	VMULPS       Z6, Z16, Z16
+	VMOVUPS      Z16, 128(AX)(R10*1)
+	VMOVUPS      192(CX)(R10*1), Z16
+	VMOVUPS      192(DX)(R10*1), Z17
+	VMOVUPS      192(BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z11, Z16, Z16
+	VSUBPS       Z3, Z17, Z17
+	VFNMADD231PS Z15, Z17, Z16
+	VMULPS       Z7, Z16, Z16
+	VMOVUPS      Z16, 192(AX)(R10*1)
+	ADDQ         R9, R10
+	SUBQ         $0x00000002, R11
+	CMPQ         R11, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R11, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS      (CX)(R10*1), Z16
+	VMOVUPS      (DX)(R10*1), Z17
+	VMOVUPS      (BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z8, Z16, Z16
+	VSUBPS       Z0, Z17, Z17
+	VFNMADD231PS Z12, Z17, Z16
+	VMULPS       Z4, Z16, Z16
+	VMOVUPS      Z16, (AX)(R10*1)
+	VMOVUPS      64(CX)(R10*1), Z16
+	VMOVUPS      64(DX)(R10*1), Z17
+	VMOVUPS      64(BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z9, Z16, Z16
+	VSUBPS       Z1, Z17, Z17
+	VFNMADD231PS Z13, Z17, Z16
+	VMULPS       Z5, Z16, Z16
+	VMOVUPS      Z16, 64(AX)(R10*1)
+	VMOVUPS      128(CX)(R10*1), Z16
+	VMOVUPS      128(DX)(R10*1), Z17
+	VMOVUPS      128(BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z10, Z16, Z16
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z14, Z17, Z16
+	VMULPS       Z6, Z16, Z16
+	VMOVUPS      Z16, 128(AX)(R10*1)
+	VMOVUPS      192(CX)(R10*1), Z16
+	VMOVUPS      192(DX)(R10*1), Z17
+	VMOVUPS      192(BX)(R10*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z11, Z16, Z16
+	VSUBPS       Z3, Z17, Z17
+	VFNMADD231PS Z15, Z17, Z16
+	VMULPS       Z7, Z16, Z16
+	VMOVUPS      Z16, 192(AX)(R10*1)
+	ADDQ         R9, R10
+	SUBQ         $0x00000001, R11
+	CMPQ         R11, $0x00000001
+	JAE          row5
+
+rows6:
+	ADDQ $0x00000100, AX
+	ADDQ $0x00000100, CX
+	ADDQ $0x00000100, DX
+	ADDQ $0x00000100, BX
+	ADDQ $0x00000100, SI
+	ADDQ $0x00000100, DI
+	SUBQ $0x00000040, R8
+	JMP  panel1
+
+narrow2:
+panel7:
+	CMPQ    R8, $0x00000020
+	JB      narrow8
 	VMOVUPS (SI), Z0
 	VMOVUPS 64(SI), Z1
 	MOVQ    DI, R10
@@ -8170,9 +9734,9 @@ panel1:
 	XORQ    R10, R10
 	XORQ    R12, R12
 	CMPQ    R11, $0x00000002
-	JB      rows4
+	JB      rows10
 
-row3:
+row9:
 	VMOVUPS      (CX)(R10*1), Z8
 	VMOVUPS      (DX)(R10*1), Z9
 	VMOVUPS      (BX)(R10*1), Z10
@@ -8217,13 +9781,13 @@ row3:
 	ADDQ         R9, R10
 	SUBQ         $0x00000002, R11
 	CMPQ         R11, $0x00000002
-	JAE          row3
+	JAE          row9
 
-rows4:
+rows10:
 	CMPQ R11, $0x00000001
-	JB   rows6
+	JB   rows12
 
-row5:
+row11:
 	VMOVUPS      (CX)(R10*1), Z8
 	VMOVUPS      (DX)(R10*1), Z9
 	VMOVUPS      (BX)(R10*1), Z10
@@ -8247,9 +9811,9 @@ row5:
 	ADDQ         R9, R10
 	SUBQ         $0x00000001, R11
 	CMPQ         R11, $0x00000001
-	JAE          row5
+	JAE          row11
 
-rows6:
+rows12:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, CX
 	ADDQ $0x00000080, DX
@@ -8257,12 +9821,12 @@ rows6:
 	ADDQ $0x00000080, SI
 	ADDQ $0x00000080, DI
 	SUBQ $0x00000020, R8
-	JMP  panel1
+	JMP  panel7
 
-narrow2:
-panel7:
+narrow8:
+panel13:
 	CMPQ    R8, $0x00000010
-	JB      narrow8
+	JB      narrow14
 	VMOVUPS (SI), Z0
 	MOVQ    DI, R10
 	VMOVUPS (R10), Z1
@@ -8275,9 +9839,9 @@ panel7:
 	XORQ    R10, R10
 	XORQ    R12, R12
 	CMPQ    R11, $0x00000002
-	JB      rows10
+	JB      rows16
 
-row9:
+row15:
 	VMOVUPS      (CX)(R10*1), Z4
 	VMOVUPS      (DX)(R10*1), Z5
 	VMOVUPS      (BX)(R10*1), Z6
@@ -8302,13 +9866,13 @@ row9:
 	ADDQ         R9, R10
 	SUBQ         $0x00000002, R11
 	CMPQ         R11, $0x00000002
-	JAE          row9
+	JAE          row15
 
-rows10:
+rows16:
 	CMPQ R11, $0x00000001
-	JB   rows12
+	JB   rows18
 
-row11:
+row17:
 	VMOVUPS      (CX)(R10*1), Z4
 	VMOVUPS      (DX)(R10*1), Z5
 	VMOVUPS      (BX)(R10*1), Z6
@@ -8322,9 +9886,9 @@ row11:
 	ADDQ         R9, R10
 	SUBQ         $0x00000001, R11
 	CMPQ         R11, $0x00000001
-	JAE          row11
+	JAE          row17
 
-rows12:
+rows18:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, CX
 	ADDQ $0x00000040, DX
@@ -8332,11 +9896,11 @@ rows12:
 	ADDQ $0x00000040, SI
 	ADDQ $0x00000040, DI
 	SUBQ $0x00000010, R8
-	JMP  panel7
+	JMP  panel13
 
-narrow8:
+narrow14:
 	TESTQ     R8, R8
-	JZ        end13
+	JZ        end19
 	MOVL      $0xffffffff, R10
 	BZHIL     R8, R10, R10
 	KMOVW     R10, K1
@@ -8352,9 +9916,9 @@ narrow8:
 	XORQ      SI, SI
 	XORQ      R8, R8
 	CMPQ      DI, $0x00000002
-	JB        rows15
+	JB        rows21
 
-row14:
+row20:
 	VMOVUPS.Z    (CX)(SI*1), K1, Z4
 	VMOVUPS.Z    (DX)(SI*1), K1, Z5
 	VMOVUPS.Z    (BX)(SI*1), K1, Z6
@@ -8379,13 +9943,13 @@ row14:
 	ADDQ         R9, SI
 	SUBQ         $0x00000002, DI
 	CMPQ         DI, $0x00000002
-	JAE          row14
+	JAE          row20
 
-rows15:
+rows21:
 	CMPQ DI, $0x00000001
-	JB   rows17
+	JB   rows23
 
-row16:
+row22:
 	VMOVUPS.Z    (CX)(SI*1), K1, Z4
 	VMOVUPS.Z    (DX)(SI*1), K1, Z5
 	VMOVUPS.Z    (BX)(SI*1), K1, Z6
@@ -8399,10 +9963,10 @@ row16:
 	ADDQ         R9, SI
 	SUBQ         $0x00000001, DI
 	CMPQ         DI, $0x00000001
-	JAE          row16
+	JAE          row22
 
-rows17:
-end13:
+rows23:
+end19:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
@@ -8427,8 +9991,198 @@ TEXT ·bnInputResidualAVX512(SB), NOSPLIT, $8-184
 	SHLQ     $0x02, R10
 
 panel1:
-	CMPQ    R9, $0x00000020
+	CMPQ    R9, $0x00000040
 	JB      narrow2
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	MOVQ    R8, R11
+	VMOVUPS (R11), Z4
+	VMOVUPS 64(R11), Z5
+	VMOVUPS 128(R11), Z6
+	VMOVUPS 192(R11), Z7
+	ADDQ    R10, R11
+	VMOVUPS (R11), Z8
+	VMOVUPS 64(R11), Z9
+	VMOVUPS 128(R11), Z10
+	VMOVUPS 192(R11), Z11
+	ADDQ    R10, R11
+	VMOVUPS (R11), Z12
+	VMOVUPS 64(R11), Z13
+	VMOVUPS 128(R11), Z14
+	VMOVUPS 192(R11), Z15
+	ADDQ    R10, R11
+	MOVQ    rows+168(FP), R12
+	XORQ    R11, R11
+	XORQ    R13, R13
+	CMPQ    R12, $0x00000002
+	JB      rows4
+
+row3:
+	VMOVUPS      (DX)(R11*1), Z16
+	VMOVUPS      (BX)(R11*1), Z17
+	VMOVUPS      (SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z8, Z16, Z18
+	VSUBPS       Z0, Z17, Z17
+	VFNMADD231PS Z12, Z17, Z18
+	VMULPS       Z4, Z18, Z17
+	VMOVUPS      Z17, (AX)(R11*1)
+	VMOVUPS      Z16, (CX)(R11*1)
+	VMOVUPS      64(DX)(R11*1), Z16
+	VMOVUPS      64(BX)(R11*1), Z17
+	VMOVUPS      64(SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z9, Z16, Z18
+	VSUBPS       Z1, Z17, Z17
+	VFNMADD231PS Z13, Z17, Z18
+	VMULPS       Z5, Z18, Z17
+	VMOVUPS      Z17, 64(AX)(R11*1)
+	VMOVUPS      Z16, 64(CX)(R11*1)
+	VMOVUPS      128(DX)(R11*1), Z16
+	VMOVUPS      128(BX)(R11*1), Z17
+	VMOVUPS      128(SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z10, Z16, Z18
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z14, Z17, Z18
+	VMULPS       Z6, Z18, Z17
+	VMOVUPS      Z17, 128(AX)(R11*1)
+	VMOVUPS      Z16, 128(CX)(R11*1)
+	VMOVUPS      192(DX)(R11*1), Z16
+	VMOVUPS      192(BX)(R11*1), Z17
+	VMOVUPS      192(SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z11, Z16, Z18
+	VSUBPS       Z3, Z17, Z17
+	VFNMADD231PS Z15, Z17, Z18
+	VMULPS       Z7, Z18, Z17
+	VMOVUPS      Z17, 192(AX)(R11*1)
+	VMOVUPS      Z16, 192(CX)(R11*1)
+	ADDQ         R10, R11
+	VMOVUPS      (DX)(R11*1), Z16
+	VMOVUPS      (BX)(R11*1), Z17
+	VMOVUPS      (SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z8, Z16, Z18
+	VSUBPS       Z0, Z17, Z17
+	VFNMADD231PS Z12, Z17, Z18
+	VMULPS       Z4, Z18, Z17
+	VMOVUPS      Z17, (AX)(R11*1)
+	VMOVUPS      Z16, (CX)(R11*1)
+	VMOVUPS      64(DX)(R11*1), Z16
+	VMOVUPS      64(BX)(R11*1), Z17
+	VMOVUPS      64(SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z9, Z16, Z18
+	VSUBPS       Z1, Z17, Z17
+	VFNMADD231PS Z13, Z17, Z18
+	VMULPS       Z5, Z18, Z17
+	VMOVUPS      Z17, 64(AX)(R11*1)
+	VMOVUPS      Z16, 64(CX)(R11*1)
+	VMOVUPS      128(DX)(R11*1), Z16
+	VMOVUPS      128(BX)(R11*1), Z17
+	VMOVUPS      128(SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z10, Z16, Z18
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z14, Z17, Z18
+	VMULPS       Z6, Z18, Z17
+	VMOVUPS      Z17, 128(AX)(R11*1)
+	VMOVUPS      Z16, 128(CX)(R11*1)
+	VMOVUPS      192(DX)(R11*1), Z16
+	VMOVUPS      192(BX)(R11*1), Z17
+	VMOVUPS      192(SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z11, Z16, Z18
+	VSUBPS       Z3, Z17, Z17
+	VFNMADD231PS Z15, Z17, Z18
+	VMULPS       Z7, Z18, Z17
+	VMOVUPS      Z17, 192(AX)(R11*1)
+	VMOVUPS      Z16, 192(CX)(R11*1)
+	ADDQ         R10, R11
+	SUBQ         $0x00000002, R12
+	CMPQ         R12, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R12, $0x00000001
+	JB   rows6
+
+row5:
+	VMOVUPS      (DX)(R11*1), Z16
+	VMOVUPS      (BX)(R11*1), Z17
+	VMOVUPS      (SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z8, Z16, Z18
+	VSUBPS       Z0, Z17, Z17
+	VFNMADD231PS Z12, Z17, Z18
+	VMULPS       Z4, Z18, Z17
+	VMOVUPS      Z17, (AX)(R11*1)
+	VMOVUPS      Z16, (CX)(R11*1)
+	VMOVUPS      64(DX)(R11*1), Z16
+	VMOVUPS      64(BX)(R11*1), Z17
+	VMOVUPS      64(SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z9, Z16, Z18
+	VSUBPS       Z1, Z17, Z17
+	VFNMADD231PS Z13, Z17, Z18
+	VMULPS       Z5, Z18, Z17
+	VMOVUPS      Z17, 64(AX)(R11*1)
+	VMOVUPS      Z16, 64(CX)(R11*1)
+	VMOVUPS      128(DX)(R11*1), Z16
+	VMOVUPS      128(BX)(R11*1), Z17
+	VMOVUPS      128(SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z10, Z16, Z18
+	VSUBPS       Z2, Z17, Z17
+	VFNMADD231PS Z14, Z17, Z18
+	VMULPS       Z6, Z18, Z17
+	VMOVUPS      Z17, 128(AX)(R11*1)
+	VMOVUPS      Z16, 128(CX)(R11*1)
+	VMOVUPS      192(DX)(R11*1), Z16
+	VMOVUPS      192(BX)(R11*1), Z17
+	VMOVUPS      192(SI)(R11*1), Z18
+	VCMPPS.BCST  $0x1e, c00000000<>+0(SB), Z18, K1
+	VMOVAPS.Z    Z16, K1, Z16
+	VSUBPS       Z11, Z16, Z18
+	VSUBPS       Z3, Z17, Z17
+	VFNMADD231PS Z15, Z17, Z18
+	VMULPS       Z7, Z18, Z17
+	VMOVUPS      Z17, 192(AX)(R11*1)
+	VMOVUPS      Z16, 192(CX)(R11*1)
+	ADDQ         R10, R11
+	SUBQ         $0x00000001, R12
+	CMPQ         R12, $0x00000001
+	JAE          row5
+
+rows6:
+	ADDQ $0x00000100, AX
+	ADDQ $0x00000100, CX
+	ADDQ $0x00000100, DX
+	ADDQ $0x00000100, BX
+	ADDQ $0x00000100, SI
+	ADDQ $0x00000100, DI
+	ADDQ $0x00000100, R8
+	SUBQ $0x00000040, R9
+	JMP  panel1
+
+narrow2:
+panel7:
+	CMPQ    R9, $0x00000020
+	JB      narrow8
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	MOVQ    R8, R11
@@ -8445,9 +10199,9 @@ panel1:
 	XORQ    R11, R11
 	XORQ    R13, R13
 	CMPQ    R12, $0x00000002
-	JB      rows4
+	JB      rows10
 
-row3:
+row9:
 	VMOVUPS      (DX)(R11*1), Z8
 	VMOVUPS      (BX)(R11*1), Z9
 	VMOVUPS      (SI)(R11*1), Z10
@@ -8496,13 +10250,13 @@ row3:
 	ADDQ         R10, R11
 	SUBQ         $0x00000002, R12
 	CMPQ         R12, $0x00000002
-	JAE          row3
+	JAE          row9
 
-rows4:
+rows10:
 	CMPQ R12, $0x00000001
-	JB   rows6
+	JB   rows12
 
-row5:
+row11:
 	VMOVUPS      (DX)(R11*1), Z8
 	VMOVUPS      (BX)(R11*1), Z9
 	VMOVUPS      (SI)(R11*1), Z10
@@ -8528,9 +10282,9 @@ row5:
 	ADDQ         R10, R11
 	SUBQ         $0x00000001, R12
 	CMPQ         R12, $0x00000001
-	JAE          row5
+	JAE          row11
 
-rows6:
+rows12:
 	ADDQ $0x00000080, AX
 	ADDQ $0x00000080, CX
 	ADDQ $0x00000080, DX
@@ -8539,12 +10293,12 @@ rows6:
 	ADDQ $0x00000080, DI
 	ADDQ $0x00000080, R8
 	SUBQ $0x00000020, R9
-	JMP  panel1
+	JMP  panel7
 
-narrow2:
-panel7:
+narrow8:
+panel13:
 	CMPQ    R9, $0x00000010
-	JB      narrow8
+	JB      narrow14
 	VMOVUPS (DI), Z0
 	MOVQ    R8, R11
 	VMOVUPS (R11), Z1
@@ -8557,9 +10311,9 @@ panel7:
 	XORQ    R11, R11
 	XORQ    R13, R13
 	CMPQ    R12, $0x00000002
-	JB      rows10
+	JB      rows16
 
-row9:
+row15:
 	VMOVUPS      (DX)(R11*1), Z4
 	VMOVUPS      (BX)(R11*1), Z5
 	VMOVUPS      (SI)(R11*1), Z6
@@ -8586,13 +10340,13 @@ row9:
 	ADDQ         R10, R11
 	SUBQ         $0x00000002, R12
 	CMPQ         R12, $0x00000002
-	JAE          row9
+	JAE          row15
 
-rows10:
+rows16:
 	CMPQ R12, $0x00000001
-	JB   rows12
+	JB   rows18
 
-row11:
+row17:
 	VMOVUPS      (DX)(R11*1), Z4
 	VMOVUPS      (BX)(R11*1), Z5
 	VMOVUPS      (SI)(R11*1), Z6
@@ -8607,9 +10361,9 @@ row11:
 	ADDQ         R10, R11
 	SUBQ         $0x00000001, R12
 	CMPQ         R12, $0x00000001
-	JAE          row11
+	JAE          row17
 
-rows12:
+rows18:
 	ADDQ $0x00000040, AX
 	ADDQ $0x00000040, CX
 	ADDQ $0x00000040, DX
@@ -8618,11 +10372,11 @@ rows12:
 	ADDQ $0x00000040, DI
 	ADDQ $0x00000040, R8
 	SUBQ $0x00000010, R9
-	JMP  panel7
+	JMP  panel13
 
-narrow8:
+narrow14:
 	TESTQ     R9, R9
-	JZ        end13
+	JZ        end19
 	MOVL      $0xffffffff, R11
 	BZHIL     R9, R11, R11
 	KMOVW     R11, K1
@@ -8638,9 +10392,9 @@ narrow8:
 	XORQ      DI, DI
 	XORQ      R9, R9
 	CMPQ      R8, $0x00000002
-	JB        rows15
+	JB        rows21
 
-row14:
+row20:
 	VMOVUPS.Z    (DX)(DI*1), K1, Z4
 	VMOVUPS.Z    (BX)(DI*1), K1, Z5
 	VMOVUPS.Z    (SI)(DI*1), K1, Z6
@@ -8667,13 +10421,13 @@ row14:
 	ADDQ         R10, DI
 	SUBQ         $0x00000002, R8
 	CMPQ         R8, $0x00000002
-	JAE          row14
+	JAE          row20
 
-rows15:
+rows21:
 	CMPQ R8, $0x00000001
-	JB   rows17
+	JB   rows23
 
-row16:
+row22:
 	VMOVUPS.Z    (DX)(DI*1), K1, Z4
 	VMOVUPS.Z    (BX)(DI*1), K1, Z5
 	VMOVUPS.Z    (SI)(DI*1), K1, Z6
@@ -8688,16 +10442,16 @@ row16:
 	ADDQ         R10, DI
 	SUBQ         $0x00000001, R8
 	CMPQ         R8, $0x00000001
-	JAE          row16
+	JAE          row22
 
-rows17:
-end13:
+rows23:
+end19:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
 
 // func lnGradAVX512(sum []float32, sumX []float32, dy []float32, x []float32, mean []float32, invStd []float32, rows int, cols int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·lnGradAVX512(SB), NOSPLIT, $8-160
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
@@ -8715,16 +10469,24 @@ TEXT ·lnGradAVX512(SB), NOSPLIT, $8-160
 	SHLQ     $0x02, R9
 
 panel1:
-	CMPQ   R8, $0x00000020
+	CMPQ   R8, $0x00000040
 	JB     narrow2
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
 	MOVQ   rows+144(FP), R11
 	XORQ   R10, R10
 	XORQ   R12, R12
@@ -8732,6 +10494,161 @@ panel1:
 	JB     rows4
 
 row3:
+	VBROADCASTSS (SI)(R12*4), Z16
+	VBROADCASTSS (DI)(R12*4), Z17
+	VMOVUPS      (DX)(R10*1), Z18
+	VMOVUPS      (BX)(R10*1), Z19
+	VADDPS       Z18, Z0, Z0
+	VSUBPS       Z16, Z19, Z19
+	VMULPS       Z17, Z19, Z19
+	VFMADD231PS  Z19, Z18, Z1
+	VMOVUPS      64(DX)(R10*1), Z18
+	VMOVUPS      64(BX)(R10*1), Z19
+	VADDPS       Z18, Z2, Z2
+	VSUBPS       Z16, Z19, Z19
+	VMULPS       Z17, Z19, Z19
+	VFMADD231PS  Z19, Z18, Z3
+	VMOVUPS      128(DX)(R10*1), Z18
+	VMOVUPS      128(BX)(R10*1), Z19
+	VADDPS       Z18, Z4, Z4
+	VSUBPS       Z16, Z19, Z19
+	VMULPS       Z17, Z19, Z19
+	VFMADD231PS  Z19, Z18, Z5
+	VMOVUPS      192(DX)(R10*1), Z18
+	VMOVUPS      192(BX)(R10*1), Z19
+	VADDPS       Z18, Z6, Z6
+	VSUBPS       Z16, Z19, Z16
+	VMULPS       Z17, Z16, Z16
+	VFMADD231PS  Z16, Z18, Z7
+	ADDQ         R9, R10
+	VBROADCASTSS 4(SI)(R12*4), Z16
+	VBROADCASTSS 4(DI)(R12*4), Z17
+	VMOVUPS      (DX)(R10*1), Z18
+	VMOVUPS      (BX)(R10*1), Z19
+	VADDPS       Z18, Z8, Z8
+	VSUBPS       Z16, Z19, Z19
+	VMULPS       Z17, Z19, Z19
+	VFMADD231PS  Z19, Z18, Z9
+	VMOVUPS      64(DX)(R10*1), Z18
+	VMOVUPS      64(BX)(R10*1), Z19
+	VADDPS       Z18, Z10, Z10
+	VSUBPS       Z16, Z19, Z19
+	VMULPS       Z17, Z19, Z19
+	VFMADD231PS  Z19, Z18, Z11
+	VMOVUPS      128(DX)(R10*1), Z18
+	VMOVUPS      128(BX)(R10*1), Z19
+	VADDPS       Z18, Z12, Z12
+	VSUBPS       Z16, Z19, Z19
+	VMULPS       Z17, Z19, Z19
+	VFMADD231PS  Z19, Z18, Z13
+	VMOVUPS      192(DX)(R10*1), Z18
+	VMOVUPS      192(BX)(R10*1), Z19
+	VADDPS       Z18, Z14, Z14
+	VSUBPS       Z16, Z19, Z16
+	VMULPS       Z17, Z16, Z16
+	VFMADD231PS  Z16, Z18, Z15
+	ADDQ         R9, R10
+	ADDQ         $0x00000002, R12
+	SUBQ         $0x00000002, R11
+	CMPQ         R11, $0x00000002
+	JAE          row3
+
+rows4:
+	CMPQ R11, $0x00000001
+	JB   rows6
+
+row5:
+	VBROADCASTSS (SI)(R12*4), Z16
+	VBROADCASTSS (DI)(R12*4), Z17
+	VMOVUPS      (DX)(R10*1), Z18
+	VMOVUPS      (BX)(R10*1), Z19
+	VADDPS       Z18, Z0, Z0
+	VSUBPS       Z16, Z19, Z19
+	VMULPS       Z17, Z19, Z19
+	VFMADD231PS  Z19, Z18, Z1
+	VMOVUPS      64(DX)(R10*1), Z18
+	VMOVUPS      64(BX)(R10*1), Z19
+	VADDPS       Z18, Z2, Z2
+	VSUBPS       Z16, Z19, Z19
+	VMULPS       Z17, Z19, Z19
+	VFMADD231PS  Z19, Z18, Z3
+	VMOVUPS      128(DX)(R10*1), Z18
+	VMOVUPS      128(BX)(R10*1), Z19
+	VADDPS       Z18, Z4, Z4
+	VSUBPS       Z16, Z19, Z19
+	VMULPS       Z17, Z19, Z19
+	VFMADD231PS  Z19, Z18, Z5
+	VMOVUPS      192(DX)(R10*1), Z18
+	VMOVUPS      192(BX)(R10*1), Z19
+	VADDPS       Z18, Z6, Z6
+	VSUBPS       Z16, Z19, Z16
+	VMULPS       Z17, Z16, Z16
+	VFMADD231PS  Z16, Z18, Z7
+	ADDQ         R9, R10
+	ADDQ         $0x00000001, R12
+	SUBQ         $0x00000001, R11
+	CMPQ         R11, $0x00000001
+	JAE          row5
+
+rows6:
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS (AX), Z8
+	VADDPS  Z8, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z10, Z2, Z0
+	VMOVUPS 64(AX), Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z12, Z4, Z0
+	VMOVUPS 128(AX), Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VADDPS  Z14, Z6, Z0
+	VMOVUPS 192(AX), Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	VADDPS  Z9, Z1, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  Z11, Z3, Z0
+	VMOVUPS 64(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(CX)
+	VADDPS  Z13, Z5, Z0
+	VMOVUPS 128(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 128(CX)
+	VADDPS  Z15, Z7, Z0
+	VMOVUPS 192(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 192(CX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	ADDQ    $0x00000100, DX
+	ADDQ    $0x00000100, BX
+	SUBQ    $0x00000040, R8
+	JMP     panel1
+
+narrow2:
+panel7:
+	CMPQ   R8, $0x00000020
+	JB     narrow8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   rows+144(FP), R11
+	XORQ   R10, R10
+	XORQ   R12, R12
+	CMPQ   R11, $0x00000002
+	JB     rows10
+
+row9:
 	VBROADCASTSS (SI)(R12*4), Z8
 	VBROADCASTSS (DI)(R12*4), Z9
 	VMOVUPS      (DX)(R10*1), Z10
@@ -8765,13 +10682,13 @@ row3:
 	ADDQ         $0x00000002, R12
 	SUBQ         $0x00000002, R11
 	CMPQ         R11, $0x00000002
-	JAE          row3
+	JAE          row9
 
-rows4:
+rows10:
 	CMPQ R11, $0x00000001
-	JB   rows6
+	JB   rows12
 
-row5:
+row11:
 	VBROADCASTSS (SI)(R12*4), Z8
 	VBROADCASTSS (DI)(R12*4), Z9
 	VMOVUPS      (DX)(R10*1), Z10
@@ -8790,95 +10707,95 @@ row5:
 	ADDQ         $0x00000001, R12
 	SUBQ         $0x00000001, R11
 	CMPQ         R11, $0x00000001
-	JAE          row5
+	JAE          row11
 
-rows6:
-	VADDPS  Z4, Z0, Z8
-	VMOVUPS (AX), Z9
-	VADDPS  Z9, Z8, Z8
-	VMOVUPS Z8, (AX)
-	VADDPS  Z6, Z2, Z8
-	VMOVUPS 64(AX), Z9
-	VADDPS  Z9, Z8, Z8
-	VMOVUPS Z8, 64(AX)
-	VADDPS  Z5, Z1, Z8
-	VMOVUPS (CX), Z9
-	VADDPS  Z9, Z8, Z8
-	VMOVUPS Z8, (CX)
-	VADDPS  Z7, Z3, Z8
-	VMOVUPS 64(CX), Z9
-	VADDPS  Z9, Z8, Z8
-	VMOVUPS Z8, 64(CX)
+rows12:
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS (AX), Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  Z6, Z2, Z0
+	VMOVUPS 64(AX), Z2
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VADDPS  Z5, Z1, Z0
+	VMOVUPS (CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  Z7, Z3, Z0
+	VMOVUPS 64(CX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(CX)
 	ADDQ    $0x00000080, AX
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	ADDQ    $0x00000080, BX
 	SUBQ    $0x00000020, R8
-	JMP     panel1
+	JMP     panel7
 
-narrow2:
-panel7:
+narrow8:
+panel13:
 	CMPQ   R8, $0x00000010
-	JB     narrow8
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	JB     narrow14
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   rows+144(FP), R11
 	XORQ   R10, R10
 	XORQ   R12, R12
 	CMPQ   R11, $0x00000002
-	JB     rows10
+	JB     rows16
 
-row9:
-	VBROADCASTSS (SI)(R12*4), Z0
-	VBROADCASTSS (DI)(R12*4), Z1
-	VMOVUPS      (DX)(R10*1), Z2
-	VMOVUPS      (BX)(R10*1), Z3
-	VADDPS       Z2, Z12, Z12
-	VSUBPS       Z0, Z3, Z0
-	VMULPS       Z1, Z0, Z0
-	VFMADD231PS  Z0, Z2, Z13
+row15:
+	VBROADCASTSS (SI)(R12*4), Z4
+	VBROADCASTSS (DI)(R12*4), Z5
+	VMOVUPS      (DX)(R10*1), Z6
+	VMOVUPS      (BX)(R10*1), Z7
+	VADDPS       Z6, Z0, Z0
+	VSUBPS       Z4, Z7, Z4
+	VMULPS       Z5, Z4, Z4
+	VFMADD231PS  Z4, Z6, Z1
 	ADDQ         R9, R10
-	VBROADCASTSS 4(SI)(R12*4), Z0
-	VBROADCASTSS 4(DI)(R12*4), Z1
-	VMOVUPS      (DX)(R10*1), Z2
-	VMOVUPS      (BX)(R10*1), Z3
-	VADDPS       Z2, Z14, Z14
-	VSUBPS       Z0, Z3, Z0
-	VMULPS       Z1, Z0, Z0
-	VFMADD231PS  Z0, Z2, Z15
+	VBROADCASTSS 4(SI)(R12*4), Z4
+	VBROADCASTSS 4(DI)(R12*4), Z5
+	VMOVUPS      (DX)(R10*1), Z6
+	VMOVUPS      (BX)(R10*1), Z7
+	VADDPS       Z6, Z2, Z2
+	VSUBPS       Z4, Z7, Z4
+	VMULPS       Z5, Z4, Z4
+	VFMADD231PS  Z4, Z6, Z3
 	ADDQ         R9, R10
 	ADDQ         $0x00000002, R12
 	SUBQ         $0x00000002, R11
 	CMPQ         R11, $0x00000002
-	JAE          row9
+	JAE          row15
 
-rows10:
+rows16:
 	CMPQ R11, $0x00000001
-	JB   rows12
+	JB   rows18
 
-row11:
-	VBROADCASTSS (SI)(R12*4), Z0
-	VBROADCASTSS (DI)(R12*4), Z1
-	VMOVUPS      (DX)(R10*1), Z2
-	VMOVUPS      (BX)(R10*1), Z3
-	VADDPS       Z2, Z12, Z12
-	VSUBPS       Z0, Z3, Z0
-	VMULPS       Z1, Z0, Z0
-	VFMADD231PS  Z0, Z2, Z13
+row17:
+	VBROADCASTSS (SI)(R12*4), Z4
+	VBROADCASTSS (DI)(R12*4), Z5
+	VMOVUPS      (DX)(R10*1), Z6
+	VMOVUPS      (BX)(R10*1), Z7
+	VADDPS       Z6, Z0, Z0
+	VSUBPS       Z4, Z7, Z4
+	VMULPS       Z5, Z4, Z4
+	VFMADD231PS  Z4, Z6, Z1
 	ADDQ         R9, R10
 	ADDQ         $0x00000001, R12
 	SUBQ         $0x00000001, R11
 	CMPQ         R11, $0x00000001
-	JAE          row11
+	JAE          row17
 
-rows12:
-	VADDPS  Z14, Z12, Z0
-	VMOVUPS (AX), Z1
-	VADDPS  Z1, Z0, Z0
+rows18:
+	VADDPS  Z2, Z0, Z0
+	VMOVUPS (AX), Z2
+	VADDPS  Z2, Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  Z15, Z13, Z0
+	VADDPS  Z3, Z1, Z0
 	VMOVUPS (CX), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)
@@ -8887,78 +10804,78 @@ rows12:
 	ADDQ    $0x00000040, DX
 	ADDQ    $0x00000040, BX
 	SUBQ    $0x00000010, R8
-	JMP     panel7
+	JMP     panel13
 
-narrow8:
+narrow14:
 	TESTQ  R8, R8
-	JZ     end13
+	JZ     end19
 	MOVL   $0xffffffff, R10
 	BZHIL  R8, R10, R10
 	KMOVW  R10, K1
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   rows+144(FP), R10
 	XORQ   R8, R8
 	XORQ   R11, R11
 	CMPQ   R10, $0x00000002
-	JB     rows15
+	JB     rows21
 
-row14:
-	VBROADCASTSS (SI)(R11*4), Z0
-	VBROADCASTSS (DI)(R11*4), Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMOVUPS.Z    (BX)(R8*1), K1, Z3
-	VADDPS       Z2, Z16, Z16
-	VSUBPS       Z0, Z3, Z0
-	VMULPS       Z1, Z0, Z0
-	VFMADD231PS  Z0, Z2, Z17
+row20:
+	VBROADCASTSS (SI)(R11*4), Z4
+	VBROADCASTSS (DI)(R11*4), Z5
+	VMOVUPS.Z    (DX)(R8*1), K1, Z6
+	VMOVUPS.Z    (BX)(R8*1), K1, Z7
+	VADDPS       Z6, Z0, Z0
+	VSUBPS       Z4, Z7, Z4
+	VMULPS       Z5, Z4, Z4
+	VFMADD231PS  Z4, Z6, Z1
 	ADDQ         R9, R8
-	VBROADCASTSS 4(SI)(R11*4), Z0
-	VBROADCASTSS 4(DI)(R11*4), Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMOVUPS.Z    (BX)(R8*1), K1, Z3
-	VADDPS       Z2, Z18, Z18
-	VSUBPS       Z0, Z3, Z0
-	VMULPS       Z1, Z0, Z0
-	VFMADD231PS  Z0, Z2, Z19
+	VBROADCASTSS 4(SI)(R11*4), Z4
+	VBROADCASTSS 4(DI)(R11*4), Z5
+	VMOVUPS.Z    (DX)(R8*1), K1, Z6
+	VMOVUPS.Z    (BX)(R8*1), K1, Z7
+	VADDPS       Z6, Z2, Z2
+	VSUBPS       Z4, Z7, Z4
+	VMULPS       Z5, Z4, Z4
+	VFMADD231PS  Z4, Z6, Z3
 	ADDQ         R9, R8
 	ADDQ         $0x00000002, R11
 	SUBQ         $0x00000002, R10
 	CMPQ         R10, $0x00000002
-	JAE          row14
+	JAE          row20
 
-rows15:
+rows21:
 	CMPQ R10, $0x00000001
-	JB   rows17
+	JB   rows23
 
-row16:
-	VBROADCASTSS (SI)(R11*4), Z0
-	VBROADCASTSS (DI)(R11*4), Z1
-	VMOVUPS.Z    (DX)(R8*1), K1, Z2
-	VMOVUPS.Z    (BX)(R8*1), K1, Z3
-	VADDPS       Z2, Z16, Z16
-	VSUBPS       Z0, Z3, Z0
-	VMULPS       Z1, Z0, Z0
-	VFMADD231PS  Z0, Z2, Z17
+row22:
+	VBROADCASTSS (SI)(R11*4), Z4
+	VBROADCASTSS (DI)(R11*4), Z5
+	VMOVUPS.Z    (DX)(R8*1), K1, Z6
+	VMOVUPS.Z    (BX)(R8*1), K1, Z7
+	VADDPS       Z6, Z0, Z0
+	VSUBPS       Z4, Z7, Z4
+	VMULPS       Z5, Z4, Z4
+	VFMADD231PS  Z4, Z6, Z1
 	ADDQ         R9, R8
 	ADDQ         $0x00000001, R11
 	SUBQ         $0x00000001, R10
 	CMPQ         R10, $0x00000001
-	JAE          row16
+	JAE          row22
 
-rows17:
-	VADDPS    Z18, Z16, Z0
-	VMOVUPS.Z (AX), K1, Z1
-	VADDPS    Z1, Z0, Z0
+rows23:
+	VADDPS    Z2, Z0, Z0
+	VMOVUPS.Z (AX), K1, Z2
+	VADDPS    Z2, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)
-	VADDPS    Z19, Z17, Z0
+	VADDPS    Z3, Z1, Z0
 	VMOVUPS.Z (CX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)
 
-end13:
+end19:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET

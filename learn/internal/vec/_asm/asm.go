@@ -239,11 +239,7 @@ func (a *asm) copyOf(v src) vec {
 func (a *asm) zero() vec {
 	v := a.vec()
 	for h := range a.halves() {
-		if a.wide {
-			a.VPXORD(v[h], v[h], v[h])
-		} else {
-			a.VXORPS(v[h], v[h], v[h])
-		}
+		a.VXORPS(v[h], v[h], v[h])
 	}
 	return v
 }

@@ -29,7 +29,6 @@ type panel struct {
 	sums      string
 	ways      int
 	strided   bool // rows are stride apart, else cols
-	vectors   int  // a panel's vectors on AVX-512; on AVX2 it has one
 	body      func(a *asm, p *panelArgs) []vec
 }
 
@@ -77,11 +76,11 @@ func (k *panel) emit(a *asm) {
 		a.MOVQ(s.left, s.stride)
 	}
 	a.SHLQ(operand.U8(2), s.stride)
-	nv := 1
+	widths := []int{1}
 	if a.wide {
-		nv = k.vectors
+		widths = []int{4, 2, 1} // up to 64 columns a row is then read in one go
 	}
-	for _, v := range []int{nv, 1} {
+	for _, v := range widths {
 		next, done := a.label("panel"), a.label("narrow")
 		a.Label(next)
 		a.CMPQ(s.left, operand.U32(16*v))

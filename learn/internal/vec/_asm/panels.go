@@ -35,31 +35,31 @@ var panels = []panel{
 	affineKernel("affineReLURows", "x", func(a *asm, p *panelArgs) vec { return a.relu(affine(a, p)) }),
 	affineKernel("affineAddRows", "x res", func(a *asm, p *panelArgs) vec { return a.add(affine(a, p), p.x[1]) }),
 	affineKernel("affineAddReLURows", "x res", func(a *asm, p *panelArgs) vec { return a.relu(a.add(affine(a, p), p.x[1])) }),
-	{name: "colSum", typ: "colSumKernel", params: "dst x mask", read: "x", sums: "dst", ways: 4, strided: true, vectors: 2,
+	{name: "colSum", typ: "colSumKernel", params: "dst x mask", read: "x", sums: "dst", ways: 4, strided: true,
 		body: func(a *asm, p *panelArgs) []vec { a.addTo(p.acc[0], p.x[0]); return nil }},
-	{name: "colSumMasked", typ: "colSumKernel", params: "dst x mask", read: "x mask", sums: "dst", ways: 4, strided: true, vectors: 2,
+	{name: "colSumMasked", typ: "colSumKernel", params: "dst x mask", read: "x mask", sums: "dst", ways: 4, strided: true,
 		body: func(a *asm, p *panelArgs) []vec { a.addTo(p.acc[0], masked(a, p)); return nil }},
-	{name: "moments", typ: "momentKernel", params: "sum sq x shift", read: "x", cols: "shift", sums: "sum sq", ways: 2, vectors: 2,
+	{name: "moments", typ: "momentKernel", params: "sum sq x shift", read: "x", cols: "shift", sums: "sum sq", ways: 2,
 		body: func(a *asm, p *panelArgs) []vec {
 			d := a.sub(p.x[0], p.col[0])
 			a.addTo(p.acc[0], d)
 			a.fmaTo(p.acc[1], d, d)
 			return nil
 		}},
-	{name: "bnGrad", typ: "bnGradKernel", params: bnGradParams, read: "dy x", cols: "mean", sums: "sum sumX", ways: 2, vectors: 2,
+	{name: "bnGrad", typ: "bnGradKernel", params: bnGradParams, read: "dy x", cols: "mean", sums: "sum sumX", ways: 2,
 		body: func(a *asm, p *panelArgs) []vec { return bnGrad(a, p, p.x[0]) }},
-	{name: "bnGradMasked", typ: "bnGradKernel", params: bnGradParams, read: "dy x y", cols: "mean", sums: "sum sumX", ways: 2, vectors: 2,
+	{name: "bnGradMasked", typ: "bnGradKernel", params: bnGradParams, read: "dy x y", cols: "mean", sums: "sum sumX", ways: 2,
 		body: func(a *asm, p *panelArgs) []vec { return bnGrad(a, p, masked(a, p)) }},
-	{name: "bnInput", typ: "bnInputsKernel", params: bnInputParams, read: "dy x", written: "dx", cols: "mean", coefs: 3, ways: 2, vectors: 2,
+	{name: "bnInput", typ: "bnInputsKernel", params: bnInputParams, read: "dy x", written: "dx", cols: "mean", coefs: 3, ways: 2,
 		body: func(a *asm, p *panelArgs) []vec { return []vec{bnInput(a, p, p.x[0])} }},
-	{name: "bnInputMasked", typ: "bnInputsKernel", params: bnInputParams, read: "dy x y", written: "dx", cols: "mean", coefs: 3, ways: 2, vectors: 2,
+	{name: "bnInputMasked", typ: "bnInputsKernel", params: bnInputParams, read: "dy x y", written: "dx", cols: "mean", coefs: 3, ways: 2,
 		body: func(a *asm, p *panelArgs) []vec { return []vec{bnInput(a, p, masked(a, p))} }},
-	{name: "bnInputResidual", typ: "bnInputsKernel", params: bnInputParams, read: "dy x y", written: "dx dres", cols: "mean", coefs: 3, ways: 2, vectors: 2,
+	{name: "bnInputResidual", typ: "bnInputsKernel", params: bnInputParams, read: "dy x y", written: "dx dres", cols: "mean", coefs: 3, ways: 2,
 		body: func(a *asm, p *panelArgs) []vec {
 			dy := masked(a, p)
 			return []vec{bnInput(a, p, dy), dy}
 		}},
-	{name: "lnGrad", typ: "lnGradKernel", params: "sum sumX dy x mean invStd", read: "dy x", rowwise: "mean invStd", sums: "sum sumX", ways: 2, vectors: 2,
+	{name: "lnGrad", typ: "lnGradKernel", params: "sum sumX dy x mean invStd", read: "dy x", rowwise: "mean invStd", sums: "sum sumX", ways: 2,
 		body: func(a *asm, p *panelArgs) []vec {
 			a.addTo(p.acc[0], p.x[0])
 			a.fmaTo(p.acc[1], p.x[0], a.mul(a.sub(p.x[1], p.row[0]), p.row[1]))
@@ -70,7 +70,7 @@ var panels = []panel{
 // affineKernel is a map with the column vectors mean, scale and shift, which may be nil.
 func affineKernel(name, read string, f func(a *asm, p *panelArgs) vec) panel {
 	return panel{name: name, typ: "affineKernel", params: affineParams, read: read, written: "dst", cols: "mean scale shift",
-		optional: "mean scale shift", defaults: []float64{0, 1, 0}, ways: 2, vectors: 4,
+		optional: "mean scale shift", defaults: []float64{0, 1, 0}, ways: 2,
 		body: func(a *asm, p *panelArgs) []vec { return []vec{f(a, p)} }}
 }
 

@@ -116,7 +116,7 @@ var reductions = []reduction{
 		body: func(a *asm, x, _, acc []vec) vec { a.fmaTo(acc[0], x[0], x[1]); return x[0] }},
 	{name: "nonFinite", typ: "reduce1", slices: "x", ways: 4, join: plus,
 		body: func(a *asm, x, _, acc []vec) vec { a.fmaTo(acc[0], x[0], a.constant(0)); return x[0] }},
-	{name: "maxOf", typ: "reduce1", slices: "x", ways: 2, start: math.Inf(-1), join: (*asm).maxNaN,
+	{name: "maxOf", typ: "reduce1", slices: "x", ways: 4, start: math.Inf(-1), join: (*asm).maxNaN,
 		fill: func(a *asm, _ []vec) src { return a.constant(math.Inf(-1)) },
 		body: func(a *asm, x, _, acc []vec) vec { a.assign(acc[0], a.maxNaN(acc[0], x[0])); return x[0] }},
 	{name: "deviation", typ: "reduceShifted", slices: "x", scalars: "mean", ways: 4, join: plus,
