@@ -271,7 +271,7 @@ func (r *rival) clusterHeads() error {
 			mid = 64
 		}
 		anchors := r.base.anchors()
-		for _, u := range r.heads(mid) {
+		for _, u := range r.net.hubs(mid, r.want, r.opt.rng(forSearch)) {
 			if a, ok := r.net.anchorFor(u); ok && !(r.net.in.Upload == Buffer && slices.ContainsFunc(anchors, func(x anchor) bool { return x.node == u })) {
 				anchors = append(anchors, a)
 			}
@@ -284,41 +284,6 @@ func (r *rival) clusterHeads() error {
 		}
 	}
 	return nil
-}
-
-// heads are the nodes nearest to the centres of k clusters.
-func (r *rival) heads(k int) []int32 {
-	rng := r.opt.rng(forSearch)
-	centres := make([]Point, k)
-	for i, u := range rng.Perm(r.net.len())[:k] {
-		centres[i] = r.net.pos[u]
-	}
-	b := boxOf(r.net.pos)
-	cell := max((b.max.X-b.min.X+b.max.Y-b.min.Y)/float64(2*k), 1)
-	for range 10 {
-		index := newGrid(centres, cell)
-		sum, count := make([]Point, k), make([]float64, k)
-		for _, p := range r.net.pos {
-			c := index.closest(p, nil)
-			sum[c].X, sum[c].Y, count[c] = sum[c].X+p.X, sum[c].Y+p.Y, count[c]+1
-		}
-		next := slices.Clone(centres)
-		for c := range next {
-			if count[c] > 0 {
-				next[c] = Point{sum[c].X / count[c], sum[c].Y / count[c]}
-			}
-		}
-		centres = next
-	}
-	var heads []int32
-	taken := make([]bool, r.net.len())
-	for _, c := range centres {
-		if u := r.net.index.closest(c, func(i int32) bool { return !taken[i] && r.want[r.net.part[i]] }); u >= 0 {
-			taken[u] = true
-			heads = append(heads, u)
-		}
-	}
-	return heads
 }
 
 // randomStops adds nodes at random while the tour fits.

@@ -11,6 +11,8 @@ type evaluator struct {
 	parts  int // wanted
 	heard  []int32
 	packet []float64 // per tour: uploaded packets
+	// layered routes by fewest hops even where growing evenly is possible.
+	layered bool
 }
 
 func newEvaluator(net *network, want []bool) *evaluator {
@@ -50,7 +52,11 @@ func (e *evaluator) run(r *route, target float64, passes int) (ok bool) {
 	if found < e.parts {
 		return false
 	}
-	e.f.grow(sources)
+	if e.layered || e.net.graph.etx != nil {
+		e.f.grow(sources)
+	} else {
+		e.f.spread(sources)
+	}
 	e.f.relieve(target, passes)
 	return e.timely(r)
 }

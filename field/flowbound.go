@@ -41,24 +41,29 @@ type flowBound struct {
 	heard  []float64 // gradient: how much of z_u the costliest tour gives
 }
 
-// bestFlowBound is the best bound found over several ring widths.
+// bestFlowBound is the best bound found: several ring widths with equal prices, and the best width with prices improved.
 func bestFlowBound(ctx context.Context, net *network, weight []float64, length float64) float64 {
-	spacing := net.spacing()
-	best := 0.0
-	unit := max(net.reach, spacing)
+	unit := max(net.reach, net.spacing())
 	widths := []float64{0.5, 1, 2}
 	if length <= 0 {
 		widths = []float64{1e-6}
 	}
+	var best *flowBound
+	bound := 0.0
 	for _, width := range widths {
 		f := newFlowBound(net, weight, max(length, 0), width*unit)
-		best = max(best, f.climb(ctx, flowSteps(net.len())))
+		if b := f.uniform(); best == nil || b > bound {
+			best, bound = f, b
+		}
 	}
-	return best * (1 - 1e-9)
+	if length > 0 {
+		bound = max(bound, best.climb(ctx, flowSteps(net.len())))
+	}
+	return bound * (1 - 1e-9)
 }
 
 // flowSteps is how often the prices are changed: less for large networks.
-func flowSteps(n int) int { return int(min(max(200_000/(n+1), 0), 60)) }
+func flowSteps(n int) int { return min(100_000/(n+1), 60) }
 
 // spacing is the typical distance between nodes in metres.
 func (net *network) spacing() float64 {
@@ -72,12 +77,12 @@ func newFlowBound(net *network, weight []float64, length, width float64) *flowBo
 	f := &flowBound{net: net, weight: weight, length: length, tours: float64(net.in.Vehicles()), r: net.reach, big: net.reach + width,
 		a: make([]float64, n), b: make([]float64, n), d: make([]float64, n), via: make([]int32, n),
 		sent: make([]float64, n), up: make([]float64, n), heard: make([]float64, n)}
-	const cells = 16 // per ring width
+	const cells = 12 // per ring width
 	box := boxOf(net.pos)
-	f.cell = max(width/cells, f.big/200)
+	f.cell = max(width/cells, f.big/60)
 	f.origin = Point{box.min.X - f.big - 2*f.cell, box.min.Y - f.big - 2*f.cell}
 	wide, high := box.max.X+f.big-f.origin.X, box.max.Y+f.big-f.origin.Y
-	for (wide/f.cell+3)*(high/f.cell+3) > 4e6 {
+	for (wide/f.cell+3)*(high/f.cell+3) > 3e5 {
 		f.cell *= 1.3
 		f.origin = Point{box.min.X - f.big - 2*f.cell, box.min.Y - f.big - 2*f.cell}
 		wide, high = box.max.X+f.big-f.origin.X, box.max.Y+f.big-f.origin.Y
@@ -92,10 +97,7 @@ func newFlowBound(net *network, weight []float64, length, width float64) *flowBo
 
 // climb changes the prices and returns the best bound seen.
 func (f *flowBound) climb(ctx context.Context, steps int) float64 {
-	best := f.uniform()
-	if steps == 0 || math.IsInf(best, 1) {
-		return best
-	}
+	best := 0.0
 	for u := range f.a { // a little of each price on sending, so that it can grow
 		f.a[u], f.b[u] = 0.05*f.b[u], 0.95*f.b[u]
 	}

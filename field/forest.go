@@ -20,6 +20,10 @@ type forest struct {
 	prev    []int32
 	steps   int // work left for relieve, in visited nodes
 	queue   frontier
+	offers  []offer // of spread, as are the next three, per source
+	head    []int32
+	tail    []int32
+	load    []float64
 	stack   []int32
 	busy    []int32
 	above   []bool // marks the nodes above the one that sheds

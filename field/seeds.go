@@ -14,6 +14,7 @@ type seeder struct {
 	base  []anchor // the skeleton
 	cover []bool
 	packs float64 // packets of all wanted parts
+	want  []bool
 }
 
 // try makes a route through the skeleton and the given nodes; ok tells whether it keeps the deadline.
@@ -131,6 +132,11 @@ func (s *seeder) core() (route, bool) {
 // clusters is the route through the most and so smallest clusters that fits.
 func (s *seeder) clusters() (route, bool) {
 	return s.largest(s.net.len(), func(k int) []int32 { return s.tree.clusterTops(s.packs / float64(k+1)) })
+}
+
+// hubs is the route through the most positions, spread evenly over the field, that fits.
+func (s *seeder) hubs() (route, bool) {
+	return s.largest(s.net.len(), func(k int) []int32 { return s.net.hubs(k, s.want, s.rng) })
 }
 
 // largest finds, by doubling and bisection, a large k of at most limit for which the route through nodes(k) fits.

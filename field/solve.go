@@ -205,7 +205,7 @@ func (s *solver) solve(ctx context.Context) (*Plan, error) {
 			return nil, err
 		}
 		proof = c
-		s.eval.run(&best, 0, 12)
+		s.settle(&best)
 		p = s.eval.finish(&best)
 	}
 	for k := range p.Unserved {
@@ -222,6 +222,24 @@ func (s *solver) solve(ctx context.Context) (*Plan, error) {
 		return nil, err
 	}
 	return p, ctx.Err()
+}
+
+// settle evaluates the route for good, with the better of the two ways to grow the forest.
+func (s *solver) settle(r *route) {
+	least, layered := math.Inf(1), false
+	for _, way := range []bool{true, false} {
+		s.eval.layered = way
+		if !s.eval.run(r, 0, 12) {
+			continue
+		}
+		if load, _ := s.eval.f.worst(); load < least {
+			least, layered = load, way
+		}
+	}
+	if s.eval.layered != layered {
+		s.eval.layered = layered
+		s.eval.run(r, 0, 12)
+	}
 }
 
 func (s *solver) isShut(sensor int) bool {
@@ -263,7 +281,7 @@ func (s *solver) bestRoute(ctx context.Context) (route, Certificate, error) {
 	for i, one := range starts {
 		one.floor = proof.Bound
 		one.resume()
-		if err := one.improve(ctx, i*steps/8, (i+1)*steps/8, steps, report); err != nil {
+		if err := one.improve(ctx, i*steps/10, (i+1)*steps/10, steps, report); err != nil {
 			return s.base, proof, err
 		}
 		if one.bestLoad < best.bestLoad {
@@ -271,24 +289,22 @@ func (s *solver) bestRoute(ctx context.Context) (route, Certificate, error) {
 		}
 	}
 	best.resume()
-	err = best.improve(ctx, len(starts)*steps/8, steps, steps, report)
+	err = best.improve(ctx, len(starts)*steps/10, steps, steps, report)
 	return best.best, proof, err
 }
 
 // seeds lists the starting routes.
 func (s *solver) seeds(ctx context.Context) ([]route, error) {
-	s.opt.report("seeds", 0, 2)
 	d := s.newSeeder()
 	var routes []route
-	if r, ok := d.core(); ok {
-		routes = append(routes, r)
-	}
-	s.opt.report("seeds", 1, 2)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if r, ok := d.clusters(); ok {
-		routes = append(routes, r)
+	for i, seed := range []func() (route, bool){d.core, d.clusters, d.hubs} {
+		s.opt.report("seeds", i, 3)
+		if r, ok := seed(); ok {
+			routes = append(routes, r)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
 	if len(routes) == 0 {
 		routes = append(routes, s.base)
@@ -298,7 +314,7 @@ func (s *solver) seeds(ctx context.Context) ([]route, error) {
 
 // newSeeder grows the reference tree: one root in each part, near the depot or the skeleton's stop.
 func (s *solver) newSeeder() *seeder {
-	d := &seeder{net: s.net, rng: s.opt.rng(forSeeds), tree: newForest(s.net), cover: make([]bool, s.net.len()), packs: s.packets()}
+	d := &seeder{net: s.net, rng: s.opt.rng(forSeeds), tree: newForest(s.net), cover: make([]bool, s.net.len()), packs: s.packets(), want: s.want}
 	d.base = s.base.anchors()
 	var roots []int32
 	for i := range d.base {
