@@ -35,6 +35,10 @@ type block struct {
 	nj, aj, bj      int
 	load, relu      bool
 	lane            bool
+	// next is what will be needed soon: a row of nextLines cache lines for each k, nextRow floats apart. The tiles
+	// request it from memory on their way.
+	next               uintptr
+	nextLines, nextRow int
 }
 
 // run computes the block, in passes over C that keep a part of B in the second-level cache.
@@ -77,6 +81,7 @@ type pass struct {
 	j0, nj     int
 	k0, nk     int
 	load, last bool // start from C; apply the epilogue
+	requested  int  // lines of each row of next
 	t          tile
 }
 
@@ -183,6 +188,7 @@ func (p *pass) call(r, m, mr int, col columnSpan, count, at, bt, ct, biasTiles i
 			t.a, t.b = offset(b.a, aOff), offset(b.b, bOff)
 		}
 		t.c = offset(b.c, cOff)
+		p.request(t)
 		if p.last {
 			t.bias, t.res, t.mask = offset(b.bias, n), offset(b.res, cOff), offset(b.mask, cOff)
 		}
@@ -192,6 +198,15 @@ func (p *pass) call(r, m, mr int, col columnSpan, count, at, bt, ct, biasTiles i
 		bOff += t.nt * bt
 		cOff += t.nt * ct
 		n += t.nt * biasTiles
+	}
+}
+
+// request makes the next tiles ask for a line of each row of what is needed soon, until all lines are requested.
+func (p *pass) request(t *tile) {
+	t.next, t.nextK, t.nextT = uintptr(t.c), 0, 0
+	if p.requested < p.nextLines {
+		t.next, t.nextK, t.nextT = p.next+uintptr(64*p.requested), 4*p.nextRow, 64
+		p.requested += t.nt
 	}
 }
 

@@ -23,14 +23,14 @@ DATA laneMasks<>+60(SB)/4, $0x00000000
 GLOBL laneMasks<>(SB), RODATA|NOPTR, $64
 
 // func avx2tile1x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile1x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile1x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -45,6 +45,8 @@ TEXT ·avx2tile1x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -53,7 +55,6 @@ TEXT ·avx2tile1x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -65,17 +66,22 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 
 sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Y1
 	VMASKMOVPS   (BX), Y15, Y2
 	VFMADD231PS  Y2, Y1, Y0
@@ -99,6 +105,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y1
 	VADDPS     Y1, Y0, Y0
 
@@ -113,17 +120,21 @@ noReLU:
 	JE         mask
 	VXORPS     Y2, Y2, Y2
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y1
 	VCMPPS     $0x1e, Y2, Y1, Y1
 	VANDPS     Y1, Y0, Y0
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	MOVQ       120(DI), AX
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -132,19 +143,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile2x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile2x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile2x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -159,6 +170,8 @@ TEXT ·avx2tile2x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -167,7 +180,6 @@ TEXT ·avx2tile2x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -180,6 +192,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -188,11 +201,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y2
 	VBROADCASTSS (R8), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -219,6 +236,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y2
 	VADDPS     Y2, Y0, Y0
 	ADDQ       R14, R15
@@ -237,6 +255,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y3, Y3, Y3
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y2
 	VCMPPS     $0x1e, Y3, Y2, Y2
 	VANDPS     Y2, Y0, Y0
@@ -247,6 +266,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -254,6 +274,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -262,19 +284,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile3x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile3x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile3x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -289,6 +311,8 @@ TEXT ·avx2tile3x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -297,7 +321,6 @@ TEXT ·avx2tile3x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -311,6 +334,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -321,11 +345,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y3
 	VBROADCASTSS (R8), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -355,6 +383,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y3
 	VADDPS     Y3, Y0, Y0
 	ADDQ       R14, R15
@@ -377,6 +406,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y4, Y4, Y4
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y3
 	VCMPPS     $0x1e, Y4, Y3, Y3
 	VANDPS     Y3, Y0, Y0
@@ -391,6 +421,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -400,6 +431,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -408,19 +441,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile4x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile4x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile4x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -435,6 +468,8 @@ TEXT ·avx2tile4x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -444,7 +479,6 @@ TEXT ·avx2tile4x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -459,6 +493,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -471,11 +506,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y4
 	VBROADCASTSS (R8), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -508,6 +547,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y4
 	VADDPS     Y4, Y0, Y0
 	ADDQ       R14, R15
@@ -534,6 +574,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y5, Y5, Y5
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y4
 	VCMPPS     $0x1e, Y5, Y4, Y4
 	VANDPS     Y4, Y0, Y0
@@ -552,6 +593,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -563,6 +605,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -571,19 +615,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile5x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile5x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile5x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -598,6 +642,8 @@ TEXT ·avx2tile5x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -607,7 +653,6 @@ TEXT ·avx2tile5x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -623,6 +668,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -637,11 +683,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y5
 	VBROADCASTSS (R8), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -677,6 +727,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y5
 	VADDPS     Y5, Y0, Y0
 	ADDQ       R14, R15
@@ -707,6 +758,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y6, Y6, Y6
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y5
 	VCMPPS     $0x1e, Y6, Y5, Y5
 	VANDPS     Y5, Y0, Y0
@@ -729,6 +781,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -742,6 +795,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -750,19 +805,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile6x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile6x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile6x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -777,6 +832,8 @@ TEXT ·avx2tile6x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -787,7 +844,6 @@ TEXT ·avx2tile6x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -804,6 +860,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -820,11 +877,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y6
 	VBROADCASTSS (R8), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -863,6 +924,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	ADDQ       R14, R15
@@ -897,6 +959,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y7, Y7, Y7
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y6
 	VCMPPS     $0x1e, Y7, Y6, Y6
 	VANDPS     Y6, Y0, Y0
@@ -923,6 +986,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -938,6 +1002,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -946,19 +1012,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile7x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile7x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile7x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -973,6 +1039,8 @@ TEXT ·avx2tile7x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -983,7 +1051,6 @@ TEXT ·avx2tile7x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -1001,6 +1068,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -1019,11 +1087,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y7
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  Y7, Y8, Y0
@@ -1065,6 +1137,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y7
 	VADDPS     Y7, Y0, Y0
 	ADDQ       R14, R15
@@ -1103,6 +1176,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y8, Y8, Y8
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y7
 	VCMPPS     $0x1e, Y8, Y7, Y7
 	VANDPS     Y7, Y0, Y0
@@ -1133,6 +1207,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -1150,6 +1225,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -1158,19 +1235,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile8x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile8x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile8x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -1185,6 +1262,8 @@ TEXT ·avx2tile8x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -1196,7 +1275,6 @@ TEXT ·avx2tile8x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -1215,6 +1293,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -1235,11 +1314,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y8
 	VBROADCASTSS (R8), Y9
 	VFMADD231PS  Y8, Y9, Y0
@@ -1284,6 +1367,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y8
 	VADDPS     Y8, Y0, Y0
 	ADDQ       R14, R15
@@ -1326,6 +1410,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y9, Y9, Y9
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y8
 	VCMPPS     $0x1e, Y9, Y8, Y8
 	VANDPS     Y8, Y0, Y0
@@ -1360,6 +1445,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -1379,6 +1465,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -1387,19 +1475,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile9x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile9x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile9x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -1414,6 +1502,8 @@ TEXT ·avx2tile9x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -1425,7 +1515,6 @@ TEXT ·avx2tile9x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -1446,6 +1535,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -1468,11 +1558,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y9
 	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y9, Y10, Y0
@@ -1522,6 +1616,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y9
 	VADDPS     Y9, Y0, Y0
 	ADDQ       R14, R15
@@ -1568,6 +1663,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y10, Y10, Y10
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y9
 	VCMPPS     $0x1e, Y10, Y9, Y9
 	VANDPS     Y9, Y0, Y0
@@ -1606,6 +1702,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -1627,6 +1724,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -1635,19 +1734,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile10x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile10x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile10x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -1662,6 +1761,8 @@ TEXT ·avx2tile10x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -1673,7 +1774,6 @@ TEXT ·avx2tile10x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -1695,6 +1795,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -1719,11 +1820,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y10
 	VBROADCASTSS (R8), Y11
 	VFMADD231PS  Y10, Y11, Y0
@@ -1776,6 +1881,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y10
 	VADDPS     Y10, Y0, Y0
 	ADDQ       R14, R15
@@ -1826,6 +1932,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y11, Y11, Y11
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y10
 	VCMPPS     $0x1e, Y11, Y10, Y10
 	VANDPS     Y10, Y0, Y0
@@ -1868,6 +1975,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -1891,6 +1999,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -1899,19 +2009,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile11x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile11x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile11x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -1926,6 +2036,8 @@ TEXT ·avx2tile11x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -1937,7 +2049,6 @@ TEXT ·avx2tile11x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -1960,6 +2071,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -1986,11 +2098,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y11
 	VBROADCASTSS (R8), Y12
 	VFMADD231PS  Y11, Y12, Y0
@@ -2046,6 +2162,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y11
 	VADDPS     Y11, Y0, Y0
 	ADDQ       R14, R15
@@ -2100,6 +2217,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y12, Y12, Y12
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y11
 	VCMPPS     $0x1e, Y12, Y11, Y11
 	VANDPS     Y11, Y0, Y0
@@ -2146,6 +2264,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -2171,6 +2290,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -2179,19 +2300,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile12x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile12x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile12x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -2206,6 +2327,8 @@ TEXT ·avx2tile12x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -2217,7 +2340,6 @@ TEXT ·avx2tile12x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -2241,6 +2363,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -2269,11 +2392,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMASKMOVPS   (BX), Y15, Y12
 	VBROADCASTSS (R8), Y13
 	VFMADD231PS  Y12, Y13, Y0
@@ -2332,6 +2459,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y12
 	VADDPS     Y12, Y0, Y0
 	ADDQ       R14, R15
@@ -2390,6 +2518,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y13, Y13, Y13
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y12
 	VCMPPS     $0x1e, Y13, Y12, Y12
 	VANDPS     Y12, Y0, Y0
@@ -2440,6 +2569,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -2467,6 +2597,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -2475,19 +2607,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile1x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile1x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile1x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -2502,6 +2634,8 @@ TEXT ·avx2tile1x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -2510,7 +2644,6 @@ TEXT ·avx2tile1x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -2523,6 +2656,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 
@@ -2530,11 +2664,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Y2
 	VFMADD231PS  (BX), Y2, Y0
 	VMASKMOVPS   32(BX), Y15, Y3
@@ -2561,6 +2699,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y2
 	VADDPS     Y2, Y1, Y1
@@ -2577,6 +2716,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y3, Y3, Y3
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y2
 	VCMPPS     $0x1e, Y3, Y2, Y2
 	VANDPS     Y2, Y0, Y0
@@ -2586,12 +2726,15 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	MOVQ       120(DI), AX
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -2600,19 +2743,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile2x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile2x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile2x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -2627,6 +2770,8 @@ TEXT ·avx2tile2x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -2635,7 +2780,6 @@ TEXT ·avx2tile2x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -2650,6 +2794,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 	ADDQ       R14, R15
@@ -2660,11 +2805,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Y4
 	VMASKMOVPS   32(BX), Y15, Y5
 	VBROADCASTSS (R8), Y6
@@ -2697,6 +2846,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y4
 	VADDPS     Y4, Y1, Y1
@@ -2719,6 +2869,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y5, Y5, Y5
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y4
 	VCMPPS     $0x1e, Y5, Y4, Y4
 	VANDPS     Y4, Y0, Y0
@@ -2735,6 +2886,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	ADDQ       R14, R15
@@ -2744,6 +2896,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -2752,19 +2906,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile3x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile3x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile3x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -2779,6 +2933,8 @@ TEXT ·avx2tile3x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -2787,7 +2943,6 @@ TEXT ·avx2tile3x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -2804,6 +2959,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 	ADDQ       R14, R15
@@ -2817,11 +2973,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Y6
 	VMASKMOVPS   32(BX), Y15, Y7
 	VBROADCASTSS (R8), Y8
@@ -2859,6 +3019,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y6
 	VADDPS     Y6, Y1, Y1
@@ -2887,6 +3048,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y7, Y7, Y7
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y6
 	VCMPPS     $0x1e, Y7, Y6, Y6
 	VANDPS     Y6, Y0, Y0
@@ -2910,6 +3072,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	ADDQ       R14, R15
@@ -2922,6 +3085,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -2930,19 +3095,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile4x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile4x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile4x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -2957,6 +3122,8 @@ TEXT ·avx2tile4x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -2966,7 +3133,6 @@ TEXT ·avx2tile4x2(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -2985,6 +3151,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 	ADDQ       R14, R15
@@ -3001,11 +3168,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Y8
 	VMASKMOVPS   32(BX), Y15, Y9
 	VBROADCASTSS (R8), Y10
@@ -3048,6 +3219,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y8
 	VADDPS     Y8, Y1, Y1
@@ -3082,6 +3254,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y9, Y9, Y9
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y8
 	VCMPPS     $0x1e, Y9, Y8, Y8
 	VANDPS     Y8, Y0, Y0
@@ -3112,6 +3285,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	ADDQ       R14, R15
@@ -3127,6 +3301,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -3135,19 +3311,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile5x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile5x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile5x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3162,6 +3338,8 @@ TEXT ·avx2tile5x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -3171,7 +3349,6 @@ TEXT ·avx2tile5x2(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3192,6 +3369,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 	ADDQ       R14, R15
@@ -3211,11 +3389,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Y10
 	VMASKMOVPS   32(BX), Y15, Y11
 	VBROADCASTSS (R8), Y12
@@ -3263,6 +3445,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y10
 	VADDPS     Y10, Y1, Y1
@@ -3303,6 +3486,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y11, Y11, Y11
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y10
 	VCMPPS     $0x1e, Y11, Y10, Y10
 	VANDPS     Y10, Y0, Y0
@@ -3340,6 +3524,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	ADDQ       R14, R15
@@ -3358,6 +3543,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -3366,19 +3553,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile6x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile6x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile6x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3393,6 +3580,8 @@ TEXT ·avx2tile6x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -3403,7 +3592,6 @@ TEXT ·avx2tile6x2(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3426,6 +3614,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 	ADDQ       R14, R15
@@ -3448,11 +3637,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Y12
 	VMASKMOVPS   32(BX), Y15, Y13
 	VBROADCASTSS (R8), Y14
@@ -3505,6 +3698,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y12
 	VADDPS     Y12, Y1, Y1
@@ -3551,6 +3745,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y13, Y13, Y13
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y12
 	VCMPPS     $0x1e, Y13, Y12, Y12
 	VANDPS     Y12, Y0, Y0
@@ -3595,6 +3790,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	ADDQ       R14, R15
@@ -3616,6 +3812,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -3624,19 +3822,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile1x3(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile1x3(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile1x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3651,6 +3849,8 @@ TEXT ·avx2tile1x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -3659,7 +3859,6 @@ TEXT ·avx2tile1x3(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3673,6 +3872,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMOVUPS    32(R15), Y1
 	VMASKMOVPS 64(R15), Y15, Y2
@@ -3681,11 +3881,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Y3
 	VFMADD231PS  (BX), Y3, Y0
 	VFMADD231PS  32(BX), Y3, Y1
@@ -3715,6 +3919,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VADDPS     32(R15), Y1, Y1
 	VMASKMOVPS 64(R15), Y15, Y3
@@ -3733,6 +3938,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y4, Y4, Y4
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y3
 	VCMPPS     $0x1e, Y4, Y3, Y3
 	VANDPS     Y3, Y0, Y0
@@ -3745,6 +3951,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMOVUPS    Y1, 32(R15)
 	VMASKMOVPS Y2, Y15, 64(R15)
@@ -3752,6 +3959,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -3760,19 +3969,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile2x3(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile2x3(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile2x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3787,6 +3996,8 @@ TEXT ·avx2tile2x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -3795,7 +4006,6 @@ TEXT ·avx2tile2x3(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3812,6 +4022,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMOVUPS    32(R15), Y1
 	VMASKMOVPS 64(R15), Y15, Y2
@@ -3824,11 +4035,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Y6
 	VMOVUPS      32(BX), Y7
 	VMASKMOVPS   64(BX), Y15, Y8
@@ -3867,6 +4082,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VADDPS     32(R15), Y1, Y1
 	VMASKMOVPS 64(R15), Y15, Y6
@@ -3893,6 +4109,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y7, Y7, Y7
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y6
 	VCMPPS     $0x1e, Y7, Y6, Y6
 	VANDPS     Y6, Y0, Y0
@@ -3915,6 +4132,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMOVUPS    Y1, 32(R15)
 	VMASKMOVPS Y2, Y15, 64(R15)
@@ -3926,6 +4144,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -3934,19 +4154,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile3x3(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile3x3(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile3x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3961,6 +4181,8 @@ TEXT ·avx2tile3x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -3969,7 +4191,6 @@ TEXT ·avx2tile3x3(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3989,6 +4210,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMOVUPS    32(R15), Y1
 	VMASKMOVPS 64(R15), Y15, Y2
@@ -4005,11 +4227,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Y9
 	VMOVUPS      32(BX), Y10
 	VMASKMOVPS   64(BX), Y15, Y11
@@ -4055,6 +4281,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VADDPS     32(R15), Y1, Y1
 	VMASKMOVPS 64(R15), Y15, Y9
@@ -4089,6 +4316,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y10, Y10, Y10
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y9
 	VCMPPS     $0x1e, Y10, Y9, Y9
 	VANDPS     Y9, Y0, Y0
@@ -4121,6 +4349,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMOVUPS    Y1, 32(R15)
 	VMASKMOVPS Y2, Y15, 64(R15)
@@ -4136,6 +4365,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -4144,19 +4375,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile1x4(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile1x4(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile1x4(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4171,6 +4402,8 @@ TEXT ·avx2tile1x4(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -4179,7 +4412,6 @@ TEXT ·avx2tile1x4(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4194,6 +4426,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMOVUPS    32(R15), Y1
 	VMOVUPS    64(R15), Y2
@@ -4203,11 +4436,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Y4
 	VFMADD231PS  (BX), Y4, Y0
 	VFMADD231PS  32(BX), Y4, Y1
@@ -4240,6 +4477,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VADDPS     32(R15), Y1, Y1
 	VADDPS     64(R15), Y2, Y2
@@ -4260,6 +4498,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y5, Y5, Y5
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y4
 	VCMPPS     $0x1e, Y5, Y4, Y4
 	VANDPS     Y4, Y0, Y0
@@ -4275,6 +4514,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMOVUPS    Y1, 32(R15)
 	VMOVUPS    Y2, 64(R15)
@@ -4283,6 +4523,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -4291,19 +4533,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile2x4(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile2x4(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile2x4(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4318,6 +4560,8 @@ TEXT ·avx2tile2x4(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -4326,7 +4570,6 @@ TEXT ·avx2tile2x4(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4345,6 +4588,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMOVUPS    32(R15), Y1
 	VMOVUPS    64(R15), Y2
@@ -4359,11 +4603,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Y8
 	VMOVUPS      32(BX), Y9
 	VMOVUPS      64(BX), Y10
@@ -4408,6 +4656,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VADDPS     32(R15), Y1, Y1
 	VADDPS     64(R15), Y2, Y2
@@ -4438,6 +4687,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y9, Y9, Y9
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y8
 	VCMPPS     $0x1e, Y9, Y8, Y8
 	VANDPS     Y8, Y0, Y0
@@ -4466,6 +4716,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMOVUPS    Y1, 32(R15)
 	VMOVUPS    Y2, 64(R15)
@@ -4479,6 +4730,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -4487,19 +4740,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2tile1x8(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2tile1x8(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2tile1x8(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4514,6 +4767,8 @@ TEXT ·avx2tile1x8(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -4522,7 +4777,6 @@ TEXT ·avx2tile1x8(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4541,6 +4795,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMOVUPS    32(R15), Y1
 	VMOVUPS    64(R15), Y2
@@ -4554,11 +4809,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  (BX), Y8, Y0
 	VFMADD231PS  32(BX), Y8, Y1
@@ -4603,6 +4862,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VADDPS     32(R15), Y1, Y1
 	VADDPS     64(R15), Y2, Y2
@@ -4631,6 +4891,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y9, Y9, Y9
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y8
 	VCMPPS     $0x1e, Y9, Y8, Y8
 	VANDPS     Y8, Y0, Y0
@@ -4658,6 +4919,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMOVUPS    Y1, 32(R15)
 	VMOVUPS    Y2, 64(R15)
@@ -4670,6 +4932,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -4678,19 +4942,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane1x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane1x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane1x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4705,6 +4969,8 @@ TEXT ·avx2lane1x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -4713,7 +4979,6 @@ TEXT ·avx2lane1x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4725,17 +4990,22 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 
 sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMASKMOVPS  (BX), Y15, Y1
 	VMASKMOVPS  (R8), Y15, Y2
 	VFMADD231PS Y2, Y1, Y0
@@ -4759,6 +5029,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y1
 	VADDPS     Y1, Y0, Y0
 
@@ -4773,17 +5044,21 @@ noReLU:
 	JE         mask
 	VXORPS     Y2, Y2, Y2
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y1
 	VCMPPS     $0x1e, Y2, Y1, Y1
 	VANDPS     Y1, Y0, Y0
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	MOVQ       120(DI), AX
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -4792,19 +5067,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane2x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane2x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane2x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4819,6 +5094,8 @@ TEXT ·avx2lane2x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -4827,7 +5104,6 @@ TEXT ·avx2lane2x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4840,6 +5116,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -4848,11 +5125,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMASKMOVPS  (BX), Y15, Y2
 	VMASKMOVPS  (R8), Y15, Y3
 	VFMADD231PS Y3, Y2, Y0
@@ -4879,6 +5160,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y2
 	VADDPS     Y2, Y0, Y0
 	ADDQ       R14, R15
@@ -4897,6 +5179,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y3, Y3, Y3
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y2
 	VCMPPS     $0x1e, Y3, Y2, Y2
 	VANDPS     Y2, Y0, Y0
@@ -4907,6 +5190,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -4914,6 +5198,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -4922,19 +5208,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane3x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane3x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane3x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4949,6 +5235,8 @@ TEXT ·avx2lane3x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -4957,7 +5245,6 @@ TEXT ·avx2lane3x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4971,6 +5258,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -4981,11 +5269,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMASKMOVPS  (BX), Y15, Y3
 	VMASKMOVPS  (R8), Y15, Y4
 	VFMADD231PS Y4, Y3, Y0
@@ -5015,6 +5307,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y3
 	VADDPS     Y3, Y0, Y0
 	ADDQ       R14, R15
@@ -5037,6 +5330,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y4, Y4, Y4
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y3
 	VCMPPS     $0x1e, Y4, Y3, Y3
 	VANDPS     Y3, Y0, Y0
@@ -5051,6 +5345,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -5060,6 +5355,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -5068,19 +5365,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane4x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane4x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane4x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -5095,6 +5392,8 @@ TEXT ·avx2lane4x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -5104,7 +5403,6 @@ TEXT ·avx2lane4x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -5119,6 +5417,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -5131,11 +5430,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMASKMOVPS  (BX), Y15, Y4
 	VMASKMOVPS  (R8), Y15, Y5
 	VFMADD231PS Y5, Y4, Y0
@@ -5168,6 +5471,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y4
 	VADDPS     Y4, Y0, Y0
 	ADDQ       R14, R15
@@ -5194,6 +5498,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y5, Y5, Y5
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y4
 	VCMPPS     $0x1e, Y5, Y4, Y4
 	VANDPS     Y4, Y0, Y0
@@ -5212,6 +5517,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -5223,6 +5529,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -5231,19 +5539,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane5x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane5x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane5x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -5258,6 +5566,8 @@ TEXT ·avx2lane5x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -5267,7 +5577,6 @@ TEXT ·avx2lane5x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -5283,6 +5592,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -5297,11 +5607,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMASKMOVPS  (BX), Y15, Y5
 	VMASKMOVPS  (R8), Y15, Y6
 	VFMADD231PS Y6, Y5, Y0
@@ -5337,6 +5651,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y5
 	VADDPS     Y5, Y0, Y0
 	ADDQ       R14, R15
@@ -5367,6 +5682,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y6, Y6, Y6
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y5
 	VCMPPS     $0x1e, Y6, Y5, Y5
 	VANDPS     Y5, Y0, Y0
@@ -5389,6 +5705,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -5402,6 +5719,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -5410,19 +5729,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane6x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane6x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane6x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -5437,6 +5756,8 @@ TEXT ·avx2lane6x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -5447,7 +5768,6 @@ TEXT ·avx2lane6x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -5464,6 +5784,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -5480,11 +5801,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMASKMOVPS  (BX), Y15, Y6
 	VMASKMOVPS  (R8), Y15, Y7
 	VFMADD231PS Y7, Y6, Y0
@@ -5523,6 +5848,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y6
 	VADDPS     Y6, Y0, Y0
 	ADDQ       R14, R15
@@ -5557,6 +5883,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y7, Y7, Y7
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y6
 	VCMPPS     $0x1e, Y7, Y6, Y6
 	VANDPS     Y6, Y0, Y0
@@ -5583,6 +5910,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -5598,6 +5926,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -5606,19 +5936,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane7x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane7x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane7x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -5633,6 +5963,8 @@ TEXT ·avx2lane7x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -5643,7 +5975,6 @@ TEXT ·avx2lane7x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -5661,6 +5992,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -5679,11 +6011,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMASKMOVPS  (BX), Y15, Y7
 	VMASKMOVPS  (R8), Y15, Y8
 	VFMADD231PS Y8, Y7, Y0
@@ -5725,6 +6061,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y7
 	VADDPS     Y7, Y0, Y0
 	ADDQ       R14, R15
@@ -5763,6 +6100,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y8, Y8, Y8
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y7
 	VCMPPS     $0x1e, Y8, Y7, Y7
 	VANDPS     Y7, Y0, Y0
@@ -5793,6 +6131,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -5810,6 +6149,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -5818,19 +6159,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane8x1(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane8x1(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane8x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -5845,6 +6186,8 @@ TEXT ·avx2lane8x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -5856,7 +6199,6 @@ TEXT ·avx2lane8x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -5875,6 +6217,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y0
 	ADDQ       R14, R15
 	VMASKMOVPS (R15), Y15, Y1
@@ -5895,11 +6238,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMASKMOVPS  (BX), Y15, Y8
 	VMASKMOVPS  (R8), Y15, Y9
 	VFMADD231PS Y9, Y8, Y0
@@ -5944,6 +6291,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y8
 	VADDPS     Y8, Y0, Y0
 	ADDQ       R14, R15
@@ -5986,6 +6334,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y9, Y9, Y9
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS (R15), Y15, Y8
 	VCMPPS     $0x1e, Y9, Y8, Y8
 	VANDPS     Y8, Y0, Y0
@@ -6020,6 +6369,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
@@ -6039,6 +6389,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -6047,19 +6399,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane1x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane1x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane1x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -6074,6 +6426,8 @@ TEXT ·avx2lane1x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -6082,7 +6436,6 @@ TEXT ·avx2lane1x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -6095,6 +6448,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 
@@ -6102,11 +6456,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS     (BX), Y2
 	VMASKMOVPS  32(BX), Y15, Y3
 	VFMADD231PS (R8), Y2, Y0
@@ -6134,6 +6492,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y2
 	VADDPS     Y2, Y1, Y1
@@ -6150,6 +6509,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y3, Y3, Y3
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y2
 	VCMPPS     $0x1e, Y3, Y2, Y2
 	VANDPS     Y2, Y0, Y0
@@ -6159,12 +6519,15 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	MOVQ       120(DI), AX
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -6173,19 +6536,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane2x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane2x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane2x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -6200,6 +6563,8 @@ TEXT ·avx2lane2x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -6208,7 +6573,6 @@ TEXT ·avx2lane2x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -6223,6 +6587,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 	ADDQ       R14, R15
@@ -6233,11 +6598,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS     (BX), Y4
 	VMASKMOVPS  32(BX), Y15, Y5
 	VFMADD231PS (R8), Y4, Y0
@@ -6270,6 +6639,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y4
 	VADDPS     Y4, Y1, Y1
@@ -6292,6 +6662,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y5, Y5, Y5
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y4
 	VCMPPS     $0x1e, Y5, Y4, Y4
 	VANDPS     Y4, Y0, Y0
@@ -6308,6 +6679,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	ADDQ       R14, R15
@@ -6317,6 +6689,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -6325,19 +6699,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane3x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane3x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane3x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -6352,6 +6726,8 @@ TEXT ·avx2lane3x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -6360,7 +6736,6 @@ TEXT ·avx2lane3x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -6377,6 +6752,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 	ADDQ       R14, R15
@@ -6390,11 +6766,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS     (BX), Y6
 	VMASKMOVPS  32(BX), Y15, Y7
 	VFMADD231PS (R8), Y6, Y0
@@ -6432,6 +6812,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y6
 	VADDPS     Y6, Y1, Y1
@@ -6460,6 +6841,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y7, Y7, Y7
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y6
 	VCMPPS     $0x1e, Y7, Y6, Y6
 	VANDPS     Y6, Y0, Y0
@@ -6483,6 +6865,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	ADDQ       R14, R15
@@ -6495,6 +6878,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -6503,19 +6888,19 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 
 // func avx2lane4x2(t uintptr)
-// Requires: AVX, FMA3, SSE
-TEXT ·avx2lane4x2(SB), NOSPLIT, $64-8
+// Requires: AVX, FMA3, MMX+, SSE
+TEXT ·avx2lane4x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -6530,6 +6915,8 @@ TEXT ·avx2lane4x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000008, AX
 	SUBL    CX, AX
@@ -6539,7 +6926,6 @@ TEXT ·avx2lane4x2(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -6558,6 +6944,7 @@ tiles:
 
 load:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y0
 	VMASKMOVPS 32(R15), Y15, Y1
 	ADDQ       R14, R15
@@ -6574,11 +6961,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS     (BX), Y8
 	VMASKMOVPS  32(BX), Y15, Y9
 	VFMADD231PS (R8), Y8, Y0
@@ -6621,6 +7012,7 @@ bias:
 	CMPQ       32(DI), $0x00
 	JE         residual
 	MOVQ       32(SP), R15
+	MOVQ       88(DI), R14
 	VADDPS     (R15), Y0, Y0
 	VMASKMOVPS 32(R15), Y15, Y8
 	VADDPS     Y8, Y1, Y1
@@ -6655,6 +7047,7 @@ noReLU:
 	JE         mask
 	VXORPS     Y9, Y9, Y9
 	MOVQ       40(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    (R15), Y8
 	VCMPPS     $0x1e, Y9, Y8, Y8
 	VANDPS     Y8, Y0, Y0
@@ -6685,6 +7078,7 @@ noReLU:
 
 mask:
 	MOVQ       16(SP), R15
+	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
 	ADDQ       R14, R15
@@ -6700,6 +7094,8 @@ mask:
 	ADDQ       AX, (SP)
 	MOVQ       128(DI), AX
 	ADDQ       AX, 8(SP)
+	MOVQ       184(DI), AX
+	ADDQ       AX, 56(SP)
 	MOVQ       144(DI), AX
 	ADDQ       AX, 24(SP)
 	MOVQ       136(DI), AX
@@ -6708,7 +7104,7 @@ mask:
 	ADDQ       AX, 40(SP)
 	DECQ       48(SP)
 	JNE        tiles
-	LDMXCSR    56(SP)
+	LDMXCSR    64(SP)
 	VZEROUPPER
 	RET
 

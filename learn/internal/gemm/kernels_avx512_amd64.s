@@ -5,14 +5,14 @@
 #include "textflag.h"
 
 // func avx512tile1x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile1x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile1x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -27,6 +27,8 @@ TEXT ·avx512tile1x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -35,7 +37,6 @@ TEXT ·avx512tile1x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -47,17 +48,22 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 
 sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z1
 	VFMADD231PS.BCST (R8), Z1, Z0
 	ADDQ             SI, R8
@@ -80,6 +86,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
@@ -94,17 +101,21 @@ noReLU:
 	JE        mask
 	VPXORD    Z2, Z2, Z2
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z1
 	VCMPPS    $0x1e, Z2, Z1, K2
 	VMOVAPS.Z Z0, K2, Z0
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	MOVQ    120(DI), AX
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -113,19 +124,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile2x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile2x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile2x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -140,6 +151,8 @@ TEXT ·avx512tile2x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -148,7 +161,6 @@ TEXT ·avx512tile2x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -161,6 +173,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -169,11 +182,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z2
 	VFMADD231PS.BCST (R8), Z2, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z2, Z1
@@ -198,6 +215,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z2
 	VADDPS    Z2, Z0, Z0
 	ADDQ      R14, R15
@@ -216,6 +234,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z3, Z3, Z3
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z2
 	VCMPPS    $0x1e, Z3, Z2, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -226,6 +245,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -233,6 +253,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -241,19 +263,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile3x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile3x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile3x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -268,6 +290,8 @@ TEXT ·avx512tile3x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -276,7 +300,6 @@ TEXT ·avx512tile3x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -290,6 +313,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -300,11 +324,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z3
 	VFMADD231PS.BCST (R8), Z3, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z3, Z1
@@ -331,6 +359,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z3
 	VADDPS    Z3, Z0, Z0
 	ADDQ      R14, R15
@@ -353,6 +382,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z4, Z4, Z4
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z3
 	VCMPPS    $0x1e, Z4, Z3, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -367,6 +397,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -376,6 +407,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -384,19 +417,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile4x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile4x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile4x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -411,6 +444,8 @@ TEXT ·avx512tile4x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -420,7 +455,6 @@ TEXT ·avx512tile4x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -435,6 +469,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -447,11 +482,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z4
 	VFMADD231PS.BCST (R8), Z4, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z4, Z1
@@ -480,6 +519,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z4
 	VADDPS    Z4, Z0, Z0
 	ADDQ      R14, R15
@@ -506,6 +546,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z5, Z5, Z5
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z4
 	VCMPPS    $0x1e, Z5, Z4, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -524,6 +565,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -535,6 +577,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -543,19 +587,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile5x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile5x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile5x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -570,6 +614,8 @@ TEXT ·avx512tile5x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -579,7 +625,6 @@ TEXT ·avx512tile5x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -595,6 +640,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -609,11 +655,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z5
 	VFMADD231PS.BCST (R8), Z5, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z5, Z1
@@ -644,6 +694,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z5
 	VADDPS    Z5, Z0, Z0
 	ADDQ      R14, R15
@@ -674,6 +725,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z6, Z6, Z6
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z5
 	VCMPPS    $0x1e, Z6, Z5, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -696,6 +748,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -709,6 +762,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -717,19 +772,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile6x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile6x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile6x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -744,6 +799,8 @@ TEXT ·avx512tile6x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -754,7 +811,6 @@ TEXT ·avx512tile6x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -771,6 +827,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -787,11 +844,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z6
 	VFMADD231PS.BCST (R8), Z6, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z6, Z1
@@ -824,6 +885,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z6
 	VADDPS    Z6, Z0, Z0
 	ADDQ      R14, R15
@@ -858,6 +920,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z7, Z7, Z7
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z6
 	VCMPPS    $0x1e, Z7, Z6, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -884,6 +947,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -899,6 +963,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -907,19 +973,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile7x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile7x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile7x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -934,6 +1000,8 @@ TEXT ·avx512tile7x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -944,7 +1012,6 @@ TEXT ·avx512tile7x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -962,6 +1029,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -980,11 +1048,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z7
 	VFMADD231PS.BCST (R8), Z7, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z7, Z1
@@ -1019,6 +1091,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z7
 	VADDPS    Z7, Z0, Z0
 	ADDQ      R14, R15
@@ -1057,6 +1130,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z8, Z8, Z8
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z7
 	VCMPPS    $0x1e, Z8, Z7, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -1087,6 +1161,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -1104,6 +1179,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -1112,19 +1189,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile8x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile8x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile8x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -1139,6 +1216,8 @@ TEXT ·avx512tile8x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -1150,7 +1229,6 @@ TEXT ·avx512tile8x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -1169,6 +1247,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -1189,11 +1268,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z8
 	VFMADD231PS.BCST (R8), Z8, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z8, Z1
@@ -1230,6 +1313,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z8
 	VADDPS    Z8, Z0, Z0
 	ADDQ      R14, R15
@@ -1272,6 +1356,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z9, Z9, Z9
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z8
 	VCMPPS    $0x1e, Z9, Z8, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -1306,6 +1391,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -1325,6 +1411,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -1333,19 +1421,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile9x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile9x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile9x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -1360,6 +1448,8 @@ TEXT ·avx512tile9x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -1371,7 +1461,6 @@ TEXT ·avx512tile9x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -1392,6 +1481,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -1414,11 +1504,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z9
 	VFMADD231PS.BCST (R8), Z9, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z9, Z1
@@ -1459,6 +1553,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z9
 	VADDPS    Z9, Z0, Z0
 	ADDQ      R14, R15
@@ -1505,6 +1600,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z10, Z10, Z10
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z9
 	VCMPPS    $0x1e, Z10, Z9, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -1543,6 +1639,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -1564,6 +1661,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -1572,19 +1671,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile10x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile10x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile10x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -1599,6 +1698,8 @@ TEXT ·avx512tile10x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -1610,7 +1711,6 @@ TEXT ·avx512tile10x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -1632,6 +1732,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -1656,11 +1757,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z10
 	VFMADD231PS.BCST (R8), Z10, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z10, Z1
@@ -1703,6 +1808,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z10
 	VADDPS    Z10, Z0, Z0
 	ADDQ      R14, R15
@@ -1753,6 +1859,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z11, Z11, Z11
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z10
 	VCMPPS    $0x1e, Z11, Z10, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -1795,6 +1902,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -1818,6 +1926,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -1826,19 +1936,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile11x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile11x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile11x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -1853,6 +1963,8 @@ TEXT ·avx512tile11x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -1864,7 +1976,6 @@ TEXT ·avx512tile11x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -1887,6 +1998,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -1913,11 +2025,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z11
 	VFMADD231PS.BCST (R8), Z11, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z11, Z1
@@ -1962,6 +2078,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z11
 	VADDPS    Z11, Z0, Z0
 	ADDQ      R14, R15
@@ -2016,6 +2133,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z12, Z12, Z12
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z11
 	VCMPPS    $0x1e, Z12, Z11, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -2062,6 +2180,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -2087,6 +2206,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -2095,19 +2216,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile12x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile12x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile12x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -2122,6 +2243,8 @@ TEXT ·avx512tile12x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -2133,7 +2256,6 @@ TEXT ·avx512tile12x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -2157,6 +2279,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -2185,11 +2308,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z12
 	VFMADD231PS.BCST (R8), Z12, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z12, Z1
@@ -2236,6 +2363,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z12
 	VADDPS    Z12, Z0, Z0
 	ADDQ      R14, R15
@@ -2294,6 +2422,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z13, Z13, Z13
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z12
 	VCMPPS    $0x1e, Z13, Z12, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -2344,6 +2473,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -2371,6 +2501,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -2379,19 +2511,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile13x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile13x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile13x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -2406,6 +2538,8 @@ TEXT ·avx512tile13x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -2417,7 +2551,6 @@ TEXT ·avx512tile13x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -2442,6 +2575,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -2472,11 +2606,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z13
 	VFMADD231PS.BCST (R8), Z13, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z13, Z1
@@ -2525,6 +2663,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z13
 	VADDPS    Z13, Z0, Z0
 	ADDQ      R14, R15
@@ -2587,6 +2726,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z14, Z14, Z14
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z13
 	VCMPPS    $0x1e, Z14, Z13, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -2641,6 +2781,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -2670,6 +2811,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -2678,19 +2821,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile14x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile14x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile14x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -2705,6 +2848,8 @@ TEXT ·avx512tile14x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -2716,7 +2861,6 @@ TEXT ·avx512tile14x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -2742,6 +2886,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -2774,11 +2919,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z14
 	VFMADD231PS.BCST (R8), Z14, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z14, Z1
@@ -2829,6 +2978,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z14
 	VADDPS    Z14, Z0, Z0
 	ADDQ      R14, R15
@@ -2895,6 +3045,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z15, Z15, Z15
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z14
 	VCMPPS    $0x1e, Z15, Z14, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -2953,6 +3104,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -2984,6 +3136,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -2992,19 +3146,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile15x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile15x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile15x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3019,6 +3173,8 @@ TEXT ·avx512tile15x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -3030,7 +3186,6 @@ TEXT ·avx512tile15x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3057,6 +3212,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -3091,11 +3247,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z15
 	VFMADD231PS.BCST (R8), Z15, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z15, Z1
@@ -3148,6 +3308,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z15
 	VADDPS    Z15, Z0, Z0
 	ADDQ      R14, R15
@@ -3218,6 +3379,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z16, Z16, Z16
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z15
 	VCMPPS    $0x1e, Z16, Z15, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -3280,6 +3442,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -3313,6 +3476,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -3321,19 +3486,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile16x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile16x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile16x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3348,6 +3513,8 @@ TEXT ·avx512tile16x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -3359,7 +3526,6 @@ TEXT ·avx512tile16x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3387,6 +3553,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -3423,11 +3590,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1       (R14)
+	ADDQ             R15, R14
 	VMOVUPS.Z        (BX), K1, Z16
 	VFMADD231PS.BCST (R8), Z16, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z16, Z1
@@ -3482,6 +3653,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z16
 	VADDPS    Z16, Z0, Z0
 	ADDQ      R14, R15
@@ -3556,6 +3728,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z17, Z17, Z17
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z16
 	VCMPPS    $0x1e, Z17, Z16, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -3622,6 +3795,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -3657,6 +3831,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -3665,19 +3841,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile1x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile1x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile1x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3692,6 +3868,8 @@ TEXT ·avx512tile1x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -3700,7 +3878,6 @@ TEXT ·avx512tile1x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3713,6 +3890,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 
@@ -3720,11 +3898,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Z2
 	VFMADD231PS  (BX), Z2, Z0
 	VFMADD231PS  64(BX), Z2, K1, Z1
@@ -3750,6 +3932,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z2
 	VADDPS    Z2, Z1, Z1
@@ -3766,6 +3949,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z3, Z3, Z3
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z2
 	VCMPPS    $0x1e, Z3, Z2, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -3775,12 +3959,15 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	MOVQ    120(DI), AX
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -3789,19 +3976,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile2x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile2x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile2x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3816,6 +4003,8 @@ TEXT ·avx512tile2x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -3824,7 +4013,6 @@ TEXT ·avx512tile2x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3839,6 +4027,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -3849,11 +4038,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z4
 	VMOVUPS.Z    64(BX), K1, Z5
 	VBROADCASTSS (R8), Z6
@@ -3886,6 +4079,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z4
 	VADDPS    Z4, Z1, Z1
@@ -3908,6 +4102,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z5, Z5, Z5
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z4
 	VCMPPS    $0x1e, Z5, Z4, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -3924,6 +4119,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -3933,6 +4129,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -3941,19 +4139,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile3x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile3x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile3x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -3968,6 +4166,8 @@ TEXT ·avx512tile3x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -3976,7 +4176,6 @@ TEXT ·avx512tile3x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -3993,6 +4192,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -4006,11 +4206,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z6
 	VMOVUPS.Z    64(BX), K1, Z7
 	VBROADCASTSS (R8), Z8
@@ -4048,6 +4252,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z6
 	VADDPS    Z6, Z1, Z1
@@ -4076,6 +4281,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z7, Z7, Z7
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z6
 	VCMPPS    $0x1e, Z7, Z6, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -4099,6 +4305,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -4111,6 +4318,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -4119,19 +4328,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile4x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile4x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile4x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4146,6 +4355,8 @@ TEXT ·avx512tile4x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -4155,7 +4366,6 @@ TEXT ·avx512tile4x2(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4174,6 +4384,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -4190,11 +4401,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z8
 	VMOVUPS.Z    64(BX), K1, Z9
 	VBROADCASTSS (R8), Z10
@@ -4237,6 +4452,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z8
 	VADDPS    Z8, Z1, Z1
@@ -4271,6 +4487,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z9, Z9, Z9
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z8
 	VCMPPS    $0x1e, Z9, Z8, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -4301,6 +4518,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -4316,6 +4534,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -4324,19 +4544,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile5x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile5x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile5x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4351,6 +4571,8 @@ TEXT ·avx512tile5x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -4360,7 +4582,6 @@ TEXT ·avx512tile5x2(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4381,6 +4602,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -4400,11 +4622,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z10
 	VMOVUPS.Z    64(BX), K1, Z11
 	VBROADCASTSS (R8), Z12
@@ -4452,6 +4678,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z10
 	VADDPS    Z10, Z1, Z1
@@ -4492,6 +4719,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z11, Z11, Z11
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z10
 	VCMPPS    $0x1e, Z11, Z10, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -4529,6 +4757,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -4547,6 +4776,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -4555,19 +4786,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile6x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile6x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile6x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4582,6 +4813,8 @@ TEXT ·avx512tile6x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -4592,7 +4825,6 @@ TEXT ·avx512tile6x2(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4615,6 +4847,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -4637,11 +4870,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z12
 	VMOVUPS.Z    64(BX), K1, Z13
 	VBROADCASTSS (R8), Z14
@@ -4694,6 +4931,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z12
 	VADDPS    Z12, Z1, Z1
@@ -4740,6 +4978,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z13, Z13, Z13
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z12
 	VCMPPS    $0x1e, Z13, Z12, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -4784,6 +5023,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -4805,6 +5045,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -4813,19 +5055,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile7x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile7x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile7x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -4840,6 +5082,8 @@ TEXT ·avx512tile7x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -4850,7 +5094,6 @@ TEXT ·avx512tile7x2(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -4875,6 +5118,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -4900,11 +5144,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z14
 	VMOVUPS.Z    64(BX), K1, Z15
 	VBROADCASTSS (R8), Z16
@@ -4962,6 +5210,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z14
 	VADDPS    Z14, Z1, Z1
@@ -5014,6 +5263,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z15, Z15, Z15
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z14
 	VCMPPS    $0x1e, Z15, Z14, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -5065,6 +5315,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -5089,6 +5340,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -5097,19 +5350,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile8x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile8x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile8x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -5124,6 +5377,8 @@ TEXT ·avx512tile8x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -5135,7 +5390,6 @@ TEXT ·avx512tile8x2(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -5162,6 +5416,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -5190,11 +5445,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z16
 	VMOVUPS.Z    64(BX), K1, Z17
 	VBROADCASTSS (R8), Z18
@@ -5257,6 +5516,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z16
 	VADDPS    Z16, Z1, Z1
@@ -5315,6 +5575,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z17, Z17, Z17
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z16
 	VCMPPS    $0x1e, Z17, Z16, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -5373,6 +5634,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -5400,6 +5662,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -5408,19 +5672,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile9x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile9x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile9x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -5435,6 +5699,8 @@ TEXT ·avx512tile9x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -5446,7 +5712,6 @@ TEXT ·avx512tile9x2(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -5476,6 +5741,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -5507,11 +5773,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z18
 	VMOVUPS.Z    64(BX), K1, Z19
 	VBROADCASTSS (R8), Z20
@@ -5581,6 +5851,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z18
 	VADDPS    Z18, Z1, Z1
@@ -5645,6 +5916,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z19, Z19, Z19
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z18
 	VCMPPS    $0x1e, Z19, Z18, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -5710,6 +5982,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -5740,6 +6013,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -5748,19 +6023,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile10x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile10x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile10x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -5775,6 +6050,8 @@ TEXT ·avx512tile10x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -5786,7 +6063,6 @@ TEXT ·avx512tile10x2(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -5818,6 +6094,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -5852,11 +6129,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z20
 	VMOVUPS.Z    64(BX), K1, Z21
 	VBROADCASTSS (R8), Z22
@@ -5931,6 +6212,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z20
 	VADDPS    Z20, Z1, Z1
@@ -6001,6 +6283,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z21, Z21, Z21
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z20
 	VCMPPS    $0x1e, Z21, Z20, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -6073,6 +6356,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -6106,6 +6390,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -6114,19 +6400,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile11x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile11x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile11x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -6141,6 +6427,8 @@ TEXT ·avx512tile11x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -6152,7 +6440,6 @@ TEXT ·avx512tile11x2(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -6186,6 +6473,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -6223,11 +6511,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z22
 	VMOVUPS.Z    64(BX), K1, Z23
 	VBROADCASTSS (R8), Z24
@@ -6307,6 +6599,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z22
 	VADDPS    Z22, Z1, Z1
@@ -6383,6 +6676,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z23, Z23, Z23
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z22
 	VCMPPS    $0x1e, Z23, Z22, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -6462,6 +6756,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -6498,6 +6793,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -6506,19 +6803,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile12x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile12x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile12x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -6533,6 +6830,8 @@ TEXT ·avx512tile12x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -6544,7 +6843,6 @@ TEXT ·avx512tile12x2(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -6580,6 +6878,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -6620,11 +6919,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z24
 	VMOVUPS.Z    64(BX), K1, Z25
 	VBROADCASTSS (R8), Z26
@@ -6709,6 +7012,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z24
 	VADDPS    Z24, Z1, Z1
@@ -6791,6 +7095,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z25, Z25, Z25
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z24
 	VCMPPS    $0x1e, Z25, Z24, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -6877,6 +7182,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -6916,6 +7222,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -6924,19 +7232,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile13x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile13x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile13x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -6951,6 +7259,8 @@ TEXT ·avx512tile13x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -6962,7 +7272,6 @@ TEXT ·avx512tile13x2(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -7000,6 +7309,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -7043,11 +7353,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z26
 	VMOVUPS.Z    64(BX), K1, Z27
 	VBROADCASTSS (R8), Z28
@@ -7137,6 +7451,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z26
 	VADDPS    Z26, Z1, Z1
@@ -7225,6 +7540,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z27, Z27, Z27
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z26
 	VCMPPS    $0x1e, Z27, Z26, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -7318,6 +7634,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -7360,6 +7677,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -7368,19 +7687,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile14x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile14x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile14x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -7395,6 +7714,8 @@ TEXT ·avx512tile14x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -7406,7 +7727,6 @@ TEXT ·avx512tile14x2(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -7446,6 +7766,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -7492,11 +7813,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z28
 	VMOVUPS.Z    64(BX), K1, Z29
 	VBROADCASTSS (R8), Z30
@@ -7591,6 +7916,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z28
 	VADDPS    Z28, Z1, Z1
@@ -7685,6 +8011,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z29, Z29, Z29
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z28
 	VCMPPS    $0x1e, Z29, Z28, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -7785,6 +8112,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -7830,6 +8158,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -7838,19 +8168,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile1x3(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile1x3(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile1x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -7865,6 +8195,8 @@ TEXT ·avx512tile1x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -7873,7 +8205,6 @@ TEXT ·avx512tile1x3(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -7887,6 +8218,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS.Z 128(R15), K1, Z2
@@ -7895,11 +8227,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Z3
 	VFMADD231PS  (BX), Z3, Z0
 	VFMADD231PS  64(BX), Z3, Z1
@@ -7928,6 +8264,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VMOVUPS.Z 128(R15), K1, Z3
@@ -7946,6 +8283,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z4, Z4, Z4
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z3
 	VCMPPS    $0x1e, Z4, Z3, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -7958,6 +8296,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, K1, 128(R15)
@@ -7965,6 +8304,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -7973,19 +8314,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile2x3(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile2x3(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile2x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -8000,6 +8341,8 @@ TEXT ·avx512tile2x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -8008,7 +8351,6 @@ TEXT ·avx512tile2x3(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -8025,6 +8367,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS.Z 128(R15), K1, Z2
@@ -8037,11 +8380,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z6
 	VMOVUPS      64(BX), Z7
 	VMOVUPS.Z    128(BX), K1, Z8
@@ -8080,6 +8427,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VMOVUPS.Z 128(R15), K1, Z6
@@ -8106,6 +8454,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z7, Z7, Z7
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z6
 	VCMPPS    $0x1e, Z7, Z6, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -8128,6 +8477,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, K1, 128(R15)
@@ -8139,6 +8489,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -8147,19 +8499,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile3x3(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile3x3(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile3x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -8174,6 +8526,8 @@ TEXT ·avx512tile3x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -8182,7 +8536,6 @@ TEXT ·avx512tile3x3(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -8202,6 +8555,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS.Z 128(R15), K1, Z2
@@ -8218,11 +8572,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z9
 	VMOVUPS      64(BX), Z10
 	VMOVUPS.Z    128(BX), K1, Z11
@@ -8268,6 +8626,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VMOVUPS.Z 128(R15), K1, Z9
@@ -8302,6 +8661,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z10, Z10, Z10
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z9
 	VCMPPS    $0x1e, Z10, Z9, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -8334,6 +8694,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, K1, 128(R15)
@@ -8349,6 +8710,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -8357,19 +8720,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile4x3(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile4x3(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile4x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -8384,6 +8747,8 @@ TEXT ·avx512tile4x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -8393,7 +8758,6 @@ TEXT ·avx512tile4x3(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -8416,6 +8780,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS.Z 128(R15), K1, Z2
@@ -8436,11 +8801,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z12
 	VMOVUPS      64(BX), Z13
 	VMOVUPS.Z    128(BX), K1, Z14
@@ -8493,6 +8862,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VMOVUPS.Z 128(R15), K1, Z12
@@ -8535,6 +8905,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z13, Z13, Z13
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z12
 	VCMPPS    $0x1e, Z13, Z12, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -8577,6 +8948,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, K1, 128(R15)
@@ -8596,6 +8968,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -8604,19 +8978,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile5x3(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile5x3(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile5x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -8631,6 +9005,8 @@ TEXT ·avx512tile5x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -8640,7 +9016,6 @@ TEXT ·avx512tile5x3(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -8666,6 +9041,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS.Z 128(R15), K1, Z2
@@ -8690,11 +9066,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z15
 	VMOVUPS      64(BX), Z16
 	VMOVUPS.Z    128(BX), K1, Z17
@@ -8754,6 +9134,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VMOVUPS.Z 128(R15), K1, Z15
@@ -8804,6 +9185,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z16, Z16, Z16
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z15
 	VCMPPS    $0x1e, Z16, Z15, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -8856,6 +9238,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, K1, 128(R15)
@@ -8879,6 +9262,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -8887,19 +9272,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile6x3(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile6x3(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile6x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -8914,6 +9299,8 @@ TEXT ·avx512tile6x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -8924,7 +9311,6 @@ TEXT ·avx512tile6x3(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -8953,6 +9339,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS.Z 128(R15), K1, Z2
@@ -8981,11 +9368,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z18
 	VMOVUPS      64(BX), Z19
 	VMOVUPS.Z    128(BX), K1, Z20
@@ -9052,6 +9443,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VMOVUPS.Z 128(R15), K1, Z18
@@ -9110,6 +9502,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z19, Z19, Z19
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z18
 	VCMPPS    $0x1e, Z19, Z18, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -9172,6 +9565,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, K1, 128(R15)
@@ -9199,6 +9593,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -9207,19 +9603,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile7x3(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile7x3(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile7x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -9234,6 +9630,8 @@ TEXT ·avx512tile7x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -9244,7 +9642,6 @@ TEXT ·avx512tile7x3(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -9276,6 +9673,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS.Z 128(R15), K1, Z2
@@ -9308,11 +9706,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z21
 	VMOVUPS      64(BX), Z22
 	VMOVUPS.Z    128(BX), K1, Z23
@@ -9386,6 +9788,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VMOVUPS.Z 128(R15), K1, Z21
@@ -9452,6 +9855,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z22, Z22, Z22
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z21
 	VCMPPS    $0x1e, Z22, Z21, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -9524,6 +9928,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, K1, 128(R15)
@@ -9555,6 +9960,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -9563,19 +9970,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile8x3(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile8x3(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile8x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -9590,6 +9997,8 @@ TEXT ·avx512tile8x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -9601,7 +10010,6 @@ TEXT ·avx512tile8x3(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -9636,6 +10044,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS.Z 128(R15), K1, Z2
@@ -9672,11 +10081,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z24
 	VMOVUPS      64(BX), Z25
 	VMOVUPS.Z    128(BX), K1, Z26
@@ -9757,6 +10170,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VMOVUPS.Z 128(R15), K1, Z24
@@ -9831,6 +10245,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z25, Z25, Z25
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z24
 	VCMPPS    $0x1e, Z25, Z24, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -9913,6 +10328,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, K1, 128(R15)
@@ -9948,6 +10364,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -9956,19 +10374,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile9x3(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile9x3(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile9x3(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -9983,6 +10401,8 @@ TEXT ·avx512tile9x3(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -9994,7 +10414,6 @@ TEXT ·avx512tile9x3(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -10033,6 +10452,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS.Z 128(R15), K1, Z2
@@ -10073,11 +10493,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z27
 	VMOVUPS      64(BX), Z28
 	VMOVUPS.Z    128(BX), K1, Z29
@@ -10167,6 +10591,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VMOVUPS.Z 128(R15), K1, Z27
@@ -10249,6 +10674,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z28, Z28, Z28
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z27
 	VCMPPS    $0x1e, Z28, Z27, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -10341,6 +10767,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, K1, 128(R15)
@@ -10380,6 +10807,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -10388,19 +10817,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile1x4(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile1x4(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile1x4(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -10415,6 +10844,8 @@ TEXT ·avx512tile1x4(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -10423,7 +10854,6 @@ TEXT ·avx512tile1x4(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -10438,6 +10868,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS   128(R15), Z2
@@ -10447,11 +10878,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  (BX), Z4, Z0
 	VFMADD231PS  64(BX), Z4, Z1
@@ -10483,6 +10918,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VADDPS    128(R15), Z2, Z2
@@ -10503,6 +10939,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z5, Z5, Z5
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z4
 	VCMPPS    $0x1e, Z5, Z4, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -10518,6 +10955,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, 128(R15)
@@ -10526,6 +10964,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -10534,19 +10974,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile2x4(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile2x4(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile2x4(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -10561,6 +11001,8 @@ TEXT ·avx512tile2x4(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -10569,7 +11011,6 @@ TEXT ·avx512tile2x4(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -10588,6 +11029,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS   128(R15), Z2
@@ -10602,11 +11044,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z8
 	VMOVUPS      64(BX), Z9
 	VMOVUPS      128(BX), Z10
@@ -10651,6 +11097,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VADDPS    128(R15), Z2, Z2
@@ -10681,6 +11128,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z9, Z9, Z9
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z8
 	VCMPPS    $0x1e, Z9, Z8, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -10709,6 +11157,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, 128(R15)
@@ -10722,6 +11171,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -10730,19 +11181,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile3x4(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile3x4(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile3x4(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -10757,6 +11208,8 @@ TEXT ·avx512tile3x4(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -10765,7 +11218,6 @@ TEXT ·avx512tile3x4(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -10788,6 +11240,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS   128(R15), Z2
@@ -10807,11 +11260,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z12
 	VMOVUPS      64(BX), Z13
 	VMOVUPS      128(BX), Z14
@@ -10865,6 +11322,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VADDPS    128(R15), Z2, Z2
@@ -10905,6 +11363,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z13, Z13, Z13
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z12
 	VCMPPS    $0x1e, Z13, Z12, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -10946,6 +11405,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, 128(R15)
@@ -10964,6 +11424,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -10972,19 +11434,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile4x4(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile4x4(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile4x4(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -10999,6 +11461,8 @@ TEXT ·avx512tile4x4(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -11008,7 +11472,6 @@ TEXT ·avx512tile4x4(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -11035,6 +11498,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS   128(R15), Z2
@@ -11059,11 +11523,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z16
 	VMOVUPS      64(BX), Z17
 	VMOVUPS      128(BX), Z18
@@ -11126,6 +11594,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VADDPS    128(R15), Z2, Z2
@@ -11176,6 +11645,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z17, Z17, Z17
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z16
 	VCMPPS    $0x1e, Z17, Z16, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -11230,6 +11700,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, 128(R15)
@@ -11253,6 +11724,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -11261,19 +11734,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile5x4(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile5x4(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile5x4(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -11288,6 +11761,8 @@ TEXT ·avx512tile5x4(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -11297,7 +11772,6 @@ TEXT ·avx512tile5x4(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -11328,6 +11802,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS   128(R15), Z2
@@ -11357,11 +11832,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z20
 	VMOVUPS      64(BX), Z21
 	VMOVUPS      128(BX), Z22
@@ -11433,6 +11912,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VADDPS    128(R15), Z2, Z2
@@ -11493,6 +11973,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z21, Z21, Z21
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z20
 	VCMPPS    $0x1e, Z21, Z20, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -11560,6 +12041,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, 128(R15)
@@ -11588,6 +12070,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -11596,19 +12080,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile6x4(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile6x4(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile6x4(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -11623,6 +12107,8 @@ TEXT ·avx512tile6x4(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -11633,7 +12119,6 @@ TEXT ·avx512tile6x4(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -11668,6 +12153,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS   128(R15), Z2
@@ -11702,11 +12188,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z24
 	VMOVUPS      64(BX), Z25
 	VMOVUPS      128(BX), Z26
@@ -11787,6 +12277,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VADDPS    128(R15), Z2, Z2
@@ -11857,6 +12348,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z25, Z25, Z25
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z24
 	VCMPPS    $0x1e, Z25, Z24, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -11937,6 +12429,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, 128(R15)
@@ -11970,6 +12463,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -11978,19 +12473,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile1x8(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile1x8(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile1x8(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -12005,6 +12500,8 @@ TEXT ·avx512tile1x8(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -12013,7 +12510,6 @@ TEXT ·avx512tile1x8(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -12032,6 +12528,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS   128(R15), Z2
@@ -12045,11 +12542,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Z8
 	VFMADD231PS  (BX), Z8, Z0
 	VFMADD231PS  64(BX), Z8, Z1
@@ -12093,6 +12594,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VADDPS    128(R15), Z2, Z2
@@ -12121,6 +12623,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z9, Z9, Z9
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z8
 	VCMPPS    $0x1e, Z9, Z8, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -12148,6 +12651,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, 128(R15)
@@ -12160,6 +12664,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -12168,19 +12674,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile2x8(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile2x8(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile2x8(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -12195,6 +12701,8 @@ TEXT ·avx512tile2x8(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -12203,7 +12711,6 @@ TEXT ·avx512tile2x8(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -12230,6 +12737,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS   128(R15), Z2
@@ -12252,11 +12760,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VMOVUPS      (BX), Z16
 	VMOVUPS      64(BX), Z17
 	VMOVUPS      128(BX), Z18
@@ -12325,6 +12837,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VADDPS    128(R15), Z2, Z2
@@ -12371,6 +12884,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z17, Z17, Z17
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z16
 	VCMPPS    $0x1e, Z17, Z16, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -12423,6 +12937,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, 128(R15)
@@ -12444,6 +12959,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -12452,19 +12969,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512tile3x8(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512tile3x8(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512tile3x8(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -12479,6 +12996,8 @@ TEXT ·avx512tile3x8(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -12487,7 +13006,6 @@ TEXT ·avx512tile3x8(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -12522,6 +13040,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS   64(R15), Z1
 	VMOVUPS   128(R15), Z2
@@ -12553,11 +13072,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
 	VBROADCASTSS (R8), Z24
 	VBROADCASTSS (R8)(R10*1), Z25
 	VBROADCASTSS (R8)(R10*2), Z26
@@ -12643,6 +13166,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VADDPS    64(R15), Z1, Z1
 	VADDPS    128(R15), Z2, Z2
@@ -12707,6 +13231,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z25, Z25, Z25
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z24
 	VCMPPS    $0x1e, Z25, Z24, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -12784,6 +13309,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, 64(R15)
 	VMOVUPS Z2, 128(R15)
@@ -12814,6 +13340,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -12822,19 +13350,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane1x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane1x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane1x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -12849,6 +13377,8 @@ TEXT ·avx512lane1x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -12857,7 +13387,6 @@ TEXT ·avx512lane1x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -12869,17 +13398,22 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 
 sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS.Z   (BX), K1, Z1
 	VFMADD231PS (R8), Z1, K1, Z0
 	ADDQ        SI, R8
@@ -12902,6 +13436,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
@@ -12916,17 +13451,21 @@ noReLU:
 	JE        mask
 	VPXORD    Z2, Z2, Z2
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z1
 	VCMPPS    $0x1e, Z2, Z1, K2
 	VMOVAPS.Z Z0, K2, Z0
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	MOVQ    120(DI), AX
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -12935,19 +13474,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane2x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane2x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane2x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -12962,6 +13501,8 @@ TEXT ·avx512lane2x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -12970,7 +13511,6 @@ TEXT ·avx512lane2x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -12983,6 +13523,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -12991,11 +13532,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS.Z   (BX), K1, Z2
 	VFMADD231PS (R8), Z2, K1, Z0
 	VFMADD231PS (R8)(R10*1), Z2, K1, Z1
@@ -13020,6 +13565,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z2
 	VADDPS    Z2, Z0, Z0
 	ADDQ      R14, R15
@@ -13038,6 +13584,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z3, Z3, Z3
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z2
 	VCMPPS    $0x1e, Z3, Z2, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -13048,6 +13595,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -13055,6 +13603,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -13063,19 +13613,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane3x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane3x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane3x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -13090,6 +13640,8 @@ TEXT ·avx512lane3x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -13098,7 +13650,6 @@ TEXT ·avx512lane3x1(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -13112,6 +13663,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -13122,11 +13674,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS.Z   (BX), K1, Z3
 	VFMADD231PS (R8), Z3, K1, Z0
 	VFMADD231PS (R8)(R10*1), Z3, K1, Z1
@@ -13153,6 +13709,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z3
 	VADDPS    Z3, Z0, Z0
 	ADDQ      R14, R15
@@ -13175,6 +13732,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z4, Z4, Z4
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z3
 	VCMPPS    $0x1e, Z4, Z3, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -13189,6 +13747,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -13198,6 +13757,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -13206,19 +13767,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane4x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane4x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane4x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -13233,6 +13794,8 @@ TEXT ·avx512lane4x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -13242,7 +13805,6 @@ TEXT ·avx512lane4x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -13257,6 +13819,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -13269,11 +13832,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS.Z   (BX), K1, Z4
 	VFMADD231PS (R8), Z4, K1, Z0
 	VFMADD231PS (R8)(R10*1), Z4, K1, Z1
@@ -13302,6 +13869,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z4
 	VADDPS    Z4, Z0, Z0
 	ADDQ      R14, R15
@@ -13328,6 +13896,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z5, Z5, Z5
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z4
 	VCMPPS    $0x1e, Z5, Z4, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -13346,6 +13915,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -13357,6 +13927,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -13365,19 +13937,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane5x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane5x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane5x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -13392,6 +13964,8 @@ TEXT ·avx512lane5x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -13401,7 +13975,6 @@ TEXT ·avx512lane5x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -13417,6 +13990,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -13431,11 +14005,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS.Z   (BX), K1, Z5
 	VFMADD231PS (R8), Z5, K1, Z0
 	VFMADD231PS (R8)(R10*1), Z5, K1, Z1
@@ -13466,6 +14044,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z5
 	VADDPS    Z5, Z0, Z0
 	ADDQ      R14, R15
@@ -13496,6 +14075,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z6, Z6, Z6
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z5
 	VCMPPS    $0x1e, Z6, Z5, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -13518,6 +14098,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -13531,6 +14112,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -13539,19 +14122,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane6x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane6x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane6x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -13566,6 +14149,8 @@ TEXT ·avx512lane6x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -13576,7 +14161,6 @@ TEXT ·avx512lane6x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -13593,6 +14177,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -13609,11 +14194,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS.Z   (BX), K1, Z6
 	VFMADD231PS (R8), Z6, K1, Z0
 	VFMADD231PS (R8)(R10*1), Z6, K1, Z1
@@ -13646,6 +14235,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z6
 	VADDPS    Z6, Z0, Z0
 	ADDQ      R14, R15
@@ -13680,6 +14270,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z7, Z7, Z7
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z6
 	VCMPPS    $0x1e, Z7, Z6, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -13706,6 +14297,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -13721,6 +14313,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -13729,19 +14323,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane7x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane7x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane7x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -13756,6 +14350,8 @@ TEXT ·avx512lane7x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -13766,7 +14362,6 @@ TEXT ·avx512lane7x1(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*4), R12
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -13784,6 +14379,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -13802,11 +14398,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS.Z   (BX), K1, Z7
 	VFMADD231PS (R8), Z7, K1, Z0
 	VFMADD231PS (R8)(R10*1), Z7, K1, Z1
@@ -13841,6 +14441,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z7
 	VADDPS    Z7, Z0, Z0
 	ADDQ      R14, R15
@@ -13879,6 +14480,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z8, Z8, Z8
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z7
 	VCMPPS    $0x1e, Z8, Z7, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -13909,6 +14511,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -13926,6 +14529,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -13934,19 +14539,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane8x1(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane8x1(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane8x1(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -13961,6 +14566,8 @@ TEXT ·avx512lane8x1(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -13972,7 +14579,6 @@ TEXT ·avx512lane8x1(SB), NOSPLIT, $64-8
 	LEAQ    (R11)(R10*4), R13
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -13991,6 +14597,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z0
 	ADDQ      R14, R15
 	VMOVUPS.Z (R15), K1, Z1
@@ -14011,11 +14618,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS.Z   (BX), K1, Z8
 	VFMADD231PS (R8), Z8, K1, Z0
 	VFMADD231PS (R8)(R10*1), Z8, K1, Z1
@@ -14052,6 +14663,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z8
 	VADDPS    Z8, Z0, Z0
 	ADDQ      R14, R15
@@ -14094,6 +14706,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z9, Z9, Z9
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS.Z (R15), K1, Z8
 	VCMPPS    $0x1e, Z9, Z8, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -14128,6 +14741,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, K1, (R15)
 	ADDQ    R14, R15
 	VMOVUPS Z1, K1, (R15)
@@ -14147,6 +14761,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -14155,19 +14771,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane1x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane1x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane1x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -14182,6 +14798,8 @@ TEXT ·avx512lane1x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -14190,7 +14808,6 @@ TEXT ·avx512lane1x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -14203,6 +14820,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 
@@ -14210,11 +14828,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS     (BX), Z2
 	VMOVUPS.Z   64(BX), K1, Z3
 	VFMADD231PS (R8), Z2, Z0
@@ -14241,6 +14863,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z2
 	VADDPS    Z2, Z1, Z1
@@ -14257,6 +14880,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z3, Z3, Z3
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z2
 	VCMPPS    $0x1e, Z3, Z2, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -14266,12 +14890,15 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	MOVQ    120(DI), AX
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -14280,19 +14907,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane2x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane2x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane2x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -14307,6 +14934,8 @@ TEXT ·avx512lane2x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -14315,7 +14944,6 @@ TEXT ·avx512lane2x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -14330,6 +14958,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -14340,11 +14969,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS     (BX), Z4
 	VMOVUPS.Z   64(BX), K1, Z5
 	VFMADD231PS (R8), Z4, Z0
@@ -14375,6 +15008,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z4
 	VADDPS    Z4, Z1, Z1
@@ -14397,6 +15031,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z5, Z5, Z5
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z4
 	VCMPPS    $0x1e, Z5, Z4, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -14413,6 +15048,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -14422,6 +15058,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -14430,19 +15068,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane3x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane3x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane3x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -14457,6 +15095,8 @@ TEXT ·avx512lane3x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -14465,7 +15105,6 @@ TEXT ·avx512lane3x2(SB), NOSPLIT, $64-8
 	MOVQ    48(DI), R10
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -14482,6 +15121,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -14495,11 +15135,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS     (BX), Z6
 	VMOVUPS.Z   64(BX), K1, Z7
 	VFMADD231PS (R8), Z6, Z0
@@ -14534,6 +15178,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z6
 	VADDPS    Z6, Z1, Z1
@@ -14562,6 +15207,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z7, Z7, Z7
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z6
 	VCMPPS    $0x1e, Z7, Z6, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -14585,6 +15231,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -14597,6 +15244,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -14605,19 +15254,19 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
 // func avx512lane4x2(t uintptr)
-// Requires: AVX, AVX512F, SSE
-TEXT ·avx512lane4x2(SB), NOSPLIT, $64-8
+// Requires: AVX, AVX512F, MMX+, SSE
+TEXT ·avx512lane4x2(SB), NOSPLIT, $72-8
 	MOVQ    t+0(FP), DI
-	STMXCSR 56(SP)
-	MOVL    56(SP), AX
+	STMXCSR 64(SP)
+	MOVL    64(SP), AX
 	ORL     $0x00008040, AX
-	MOVL    AX, 60(SP)
-	LDMXCSR 60(SP)
+	MOVL    AX, 68(SP)
+	LDMXCSR 68(SP)
 	MOVQ    (DI), AX
 	MOVQ    AX, (SP)
 	MOVQ    8(DI), AX
@@ -14632,6 +15281,8 @@ TEXT ·avx512lane4x2(SB), NOSPLIT, $64-8
 	MOVQ    AX, 40(SP)
 	MOVQ    112(DI), AX
 	MOVQ    AX, 48(SP)
+	MOVQ    168(DI), AX
+	MOVQ    AX, 56(SP)
 	MOVQ    160(DI), CX
 	MOVL    $0x00000001, AX
 	SHLL    CL, AX
@@ -14641,7 +15292,6 @@ TEXT ·avx512lane4x2(SB), NOSPLIT, $64-8
 	LEAQ    (R10)(R10*2), R11
 	MOVQ    56(DI), SI
 	MOVQ    72(DI), DX
-	MOVQ    88(DI), R14
 
 tiles:
 	MOVQ   (SP), R8
@@ -14660,6 +15310,7 @@ tiles:
 
 load:
 	MOVQ      16(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z0
 	VMOVUPS.Z 64(R15), K1, Z1
 	ADDQ      R14, R15
@@ -14676,11 +15327,15 @@ sum:
 	MOVQ  104(DI), AX
 	TESTQ AX, AX
 	JE    summed
+	MOVQ  56(SP), R14
+	MOVQ  176(DI), R15
 
 j:
 	MOVQ 96(DI), CX
 
 k:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
 	VMOVUPS     (BX), Z8
 	VMOVUPS.Z   64(BX), K1, Z9
 	VFMADD231PS (R8), Z8, Z0
@@ -14719,6 +15374,7 @@ bias:
 	CMPQ      32(DI), $0x00
 	JE        residual
 	MOVQ      32(SP), R15
+	MOVQ      88(DI), R14
 	VADDPS    (R15), Z0, Z0
 	VMOVUPS.Z 64(R15), K1, Z8
 	VADDPS    Z8, Z1, Z1
@@ -14753,6 +15409,7 @@ noReLU:
 	JE        mask
 	VPXORD    Z9, Z9, Z9
 	MOVQ      40(SP), R15
+	MOVQ      88(DI), R14
 	VMOVUPS   (R15), Z8
 	VCMPPS    $0x1e, Z9, Z8, K2
 	VMOVAPS.Z Z0, K2, Z0
@@ -14783,6 +15440,7 @@ noReLU:
 
 mask:
 	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
 	VMOVUPS Z0, (R15)
 	VMOVUPS Z1, K1, 64(R15)
 	ADDQ    R14, R15
@@ -14798,6 +15456,8 @@ mask:
 	ADDQ    AX, (SP)
 	MOVQ    128(DI), AX
 	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
 	MOVQ    144(DI), AX
 	ADDQ    AX, 24(SP)
 	MOVQ    136(DI), AX
@@ -14806,7 +15466,7 @@ mask:
 	ADDQ    AX, 40(SP)
 	DECQ    48(SP)
 	JNE     tiles
-	LDMXCSR 56(SP)
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 

@@ -12,7 +12,7 @@ const (
 	// maxChunks is enough for eight threads to share a phase evenly.
 	maxChunks = 16
 	// maxKC is the longest step along k: a tile's rows of A stay in the first-level cache, a packed B in the second.
-	maxKC = 256
+	maxKC = 512
 	// padBlock is the number of rows of A that are copied at a time, to the second-level cache.
 	padBlock = 112
 )
@@ -212,6 +212,10 @@ func (g *matmul) operandB(b *block, r Region, k int, args *Args, worker []float3
 			g.packPanel(worker[i*b.nk:], args.B, r.Col0+i, min(panel, b.n-i), k, b.nk)
 		}
 		b.b, b.bk, b.bp = at(worker, 0), panel, b.nk*panel
+		if !g.transB && k+b.nk < g.k {
+			b.next = uintptr(at(args.B, (k+b.nk)*g.n+r.Col0))
+			b.nextLines, b.nextRow = ceil(b.n, 16), g.n
+		}
 		return b.nk * roundUp(b.n, panel)
 	case packShared:
 		b.b, b.bk, b.bp = at(args.Shared, r.Col0*g.k+k*panel), panel, g.k*panel

@@ -13,8 +13,8 @@ import (
 //	C[m,n] = epilogue((load ? C[m,n] : 0) + Σ_j Σ_k A(j,k,m)·B(j,k,n))
 //
 // Strides are in bytes. aj and bj are what is added to an operand's address after the last k to reach the next j.
-// at, bt, ct and bit lead from tile to tile; ct also leads res and mask, which have C's layout. The offsets of the
-// fields are known to _asm.
+// at, bt, ct and biasTiles lead from tile to tile; ct also leads res and mask, which have C's layout. The line at
+// next, which steps with k, is requested for later. The offsets of the fields are known to _asm.
 type tile struct {
 	a, b, c               unsafe.Pointer
 	bias, res, mask       unsafe.Pointer // nil if absent
@@ -24,6 +24,8 @@ type tile struct {
 	at, bt, ct, biasTiles int
 	flags                 int
 	lanes                 int // lanes of the last vector of a row, 1 to the vector's length
+	next                  uintptr
+	nextK, nextT          int // from k to k and from tile to tile
 }
 
 const (

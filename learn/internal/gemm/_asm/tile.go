@@ -18,6 +18,7 @@ const (
 	offNK, offNJ, offNT         = 96, 104, 112
 	offAT, offBT, offCT, offBiT = 120, 128, 136, 144
 	offFlags, offLanes          = 152, 160
+	offNext, offNextK, offNextT = 168, 176, 184
 
 	flagLoad, flagReLU = 1, 2
 )
@@ -35,8 +36,10 @@ var (
 	bk     = reg.RDX
 	count  = reg.RCX
 	countJ = reg.RAX
-	cm     = reg.R14
-	c      = reg.R15
+	cm     = reg.R14 // outside of the sums
+	c      = reg.R15 // outside of the sums
+	next   = reg.R14 // within the sums
+	nextK  = reg.R15 // within the sums
 )
 
 // tile emits one kernel: mr rows by nv vectors of C.
@@ -49,7 +52,7 @@ type tile struct {
 	// Locals on the stack.
 	saved, flush          Mem // MXCSR before and during the call
 	atA, atB, atC, atBias Mem // where the tile starts
-	atRes, atMask         Mem
+	atRes, atMask, atNext Mem
 	left                  Mem // tiles to go
 }
 
@@ -114,14 +117,14 @@ func (t *tile) emit() {
 // prologue makes subnormals count as zero, selects the lanes of the last vector and copies what changes from
 // tile to tile to the stack.
 func (t *tile) prologue() {
-	locals := []*Mem{&t.atA, &t.atB, &t.atC, &t.atBias, &t.atRes, &t.atMask, &t.left}
+	locals := []*Mem{&t.atA, &t.atB, &t.atC, &t.atBias, &t.atRes, &t.atMask, &t.left, &t.atNext}
 	for _, l := range locals {
 		*l = t.AllocLocal(8)
 	}
 	t.saved, t.flush = t.AllocLocal(4), t.AllocLocal(4)
 
 	flushSubnormals(t.Context, t.saved, t.flush)
-	for i, off := range []int{offA, offB, offC, offBias, offRes, offMask, offNT} {
+	for i, off := range []int{offA, offB, offC, offBias, offRes, offMask, offNT, offNext} {
 		t.MOVQ(field(off), reg.RAX)
 		t.MOVQ(reg.RAX, *locals[i])
 	}
@@ -149,7 +152,6 @@ func (t *tile) prologue() {
 	}
 	t.MOVQ(field(offAK), ak)
 	t.MOVQ(field(offBK), bk)
-	t.MOVQ(field(offCM), cm)
 }
 
 // rowA addresses A at row m of the tile, vector v (which only a vector operand has).
@@ -193,6 +195,7 @@ func (t *tile) start() {
 // rows visits the vectors of the tile in a matrix of C's layout whose tile starts at the address in start.
 func (t *tile) rows(start Mem, visit func(m, v int, at Mem)) {
 	t.MOVQ(start, c)
+	t.MOVQ(field(offCM), cm)
 	for m := range t.mr {
 		for v := range t.nv {
 			visit(m, v, Mem{Base: c, Disp: v * t.isa.bytes()})
@@ -208,9 +211,13 @@ func (t *tile) sum() {
 	t.MOVQ(field(offNJ), countJ)
 	t.TESTQ(countJ, countJ)
 	t.JE(LabelRef("summed"))
+	t.MOVQ(t.atNext, next)
+	t.MOVQ(field(offNextK), nextK)
 	t.Label("j")
 	t.MOVQ(field(offNK), count)
 	t.Label("k")
+	t.PREFETCHT1(Mem{Base: next})
+	t.ADDQ(nextK, next)
 	switch {
 	case t.vector:
 		t.stepVector()
@@ -381,6 +388,7 @@ func (t *tile) next() {
 	}
 	advance(offAT, t.atA)
 	advance(offBT, t.atB)
+	advance(offNextT, t.atNext)
 	advance(offBiT, t.atBias)
 	advance(offCT, t.atC, t.atRes, t.atMask)
 	t.DECQ(t.left)
