@@ -12,8 +12,8 @@ set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 
 case "${1-}" in
-"") short= ;;
-short) short=yes ;;
+"") short='' limit=20m ;;
+short) short=yes limit=5m ;;
 *)
 	echo "usage: ./test.sh [short]" >&2
 	exit 2
@@ -45,7 +45,7 @@ go build -o "$work/testsum" ./internal/cmd/testsum || exit 1
 
 # check STAGE COMMAND… is one test; tests STAGE ARGUMENT… is a run of go test.
 check() { "$work/testsum" check "$log" "$@"; }
-tests() { "$work/testsum" tests "$log" "$1" go test -json -count=1 -timeout 20m "${@:2}"; }
+tests() { "$work/testsum" tests "$log" "$1" go test -json -count=1 -timeout $limit "${@:2}"; }
 
 ours() { git ls-files --cached --others --exclude-standard -- "$@"; }
 

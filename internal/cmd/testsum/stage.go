@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // check runs a command as one test.
@@ -45,6 +46,9 @@ func tests(stage string, cmd *exec.Cmd) tally {
 	return t
 }
 
+// slow is how long the tests of a package may take without being named.
+const slow = 15 * time.Second
+
 // event is a line of go test -json; see go doc test2json.
 type event struct {
 	Action      string
@@ -53,6 +57,7 @@ type event struct {
 	Test        string
 	Output      string
 	FailedBuild string
+	Elapsed     float64 // seconds
 }
 
 // counter gathers the output of what is still running.
@@ -89,6 +94,9 @@ func (c *counter) read(line []byte) {
 		e = event{Action: "output", Output: string(line)}
 	}
 	name := fullName(e.Package, e.Test)
+	if e.Test == "" && e.Elapsed >= slow.Seconds() {
+		c.Slow = append(c.Slow, fmt.Sprintf("%s took %.0f s", e.Package, e.Elapsed))
+	}
 	switch e.Action {
 	case "run":
 		c.parents[fullName(e.Package, parent(e.Test))] = true

@@ -131,3 +131,13 @@ func TestReportOfNothingFails(t *testing.T) {
 		t.Errorf("%v, %q", err, b.String())
 	}
 }
+
+func TestSlowPackagesAreNamed(t *testing.T) {
+	got, err := countEvents(strings.NewReader(`{"Action":"pass","Package":"quick","Elapsed":1.5}
+{"Action":"pass","Package":"long","Test":"TestLong","Elapsed":20}
+{"Action":"pass","Package":"long","Elapsed":20.4}
+`))
+	if err != nil || got.Passed != 1 || len(got.Slow) != 1 || got.Slow[0] != "long took 20 s" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

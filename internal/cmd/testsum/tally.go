@@ -15,6 +15,7 @@ type tally struct {
 	Passed  int
 	Failed  []failure
 	Skipped []string
+	Slow    []string // packages that took long, and how long
 }
 
 // failure is one test, package or command that failed, with what it printed.
