@@ -9,7 +9,7 @@ package graph
 //   - canonicalise: operations that change nothing vanish, neighbours that undo or repeat each
 //     other are merged, equal expressions are computed once;
 //   - fold inference batch norm into the filter before it, where the filter is the smaller;
-//   - mask before unpooling: max pooling's gradient passes through a ReLU at the pooled size;
+//   - mask early: ReLU's gradient moves before max pooling's and dropout's;
 //   - sink reshapes below elementwise operations, so that these meet the product before them;
 //   - fuse: bias, residual, ReLU and ReLU's gradient move into products, normalisations and
 //     pooling gradients;
@@ -18,7 +18,7 @@ package graph
 // Optimize keeps the order of nodes where it can; a fused node stands at the place of the first
 // of its parts at which all operands exist. Updates stay where they are: see ScheduleUpdates.
 func Optimize(g *Graph) (*Graph, error) {
-	rewrites := []rule{canonicalise(), canonicalise(), foldNorm, maskBeforeUnpool, sinkReshape, canonicalise()}
+	rewrites := []rule{canonicalise(), canonicalise(), foldNorm, maskEarly, maskEarly, sinkReshape, canonicalise()}
 	for _, r := range rewrites {
 		next, err := rewrite(g, r)
 		if err != nil {

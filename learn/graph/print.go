@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -55,6 +56,29 @@ func attrString(attr any) string {
 		}
 		return fmt.Sprintf("{%v}", a.Data)
 	default:
-		return fmt.Sprintf("%+v", a)
+		fields := attrFields(reflect.ValueOf(attr))
+		if len(fields) == 0 {
+			return ""
+		}
+		return "{" + strings.Join(fields, " ") + "}"
 	}
+}
+
+// attrFields lists an attribute's fields that are not zero, those of embedded structs included.
+func attrFields(v reflect.Value) []string {
+	if v.Kind() != reflect.Struct {
+		return []string{fmt.Sprint(v)}
+	}
+	fields := []string{}
+	for i := range v.NumField() {
+		f, kind := v.Field(i), v.Type().Field(i)
+		switch {
+		case f.IsZero() || !kind.IsExported():
+		case kind.Anonymous:
+			fields = append(fields, attrFields(f)...)
+		default:
+			fields = append(fields, fmt.Sprintf("%s:%v", kind.Name, f))
+		}
+	}
+	return fields
 }

@@ -16,39 +16,58 @@ func (g *Graph) UpdateStage() []bool {
 }
 
 // ScheduleUpdates returns the graph with each "update" directly after the last of: the nodes
-// that make its operands, and the other readers of the param and slots that it overwrites. Then
-// a gradient is used while it is in the cache, and its memory is free soon after. The graph g
-// itself is left alone.
+// that compute its operands, and the other readers of the param and slots that it overwrites.
+// Then a gradient is used while it is in the cache, and its memory is free soon after. Inputs,
+// params, states and constants move to the front. The graph g itself is left alone.
 func ScheduleUpdates(g *Graph) (*Graph, error) {
 	g, err := rewrite(g, func(*rewriter, *Node, []*Value) []*Value { return nil })
 	if err != nil {
 		return nil, err
 	}
-	after := make([][]*Node, len(g.Nodes))
+	after := map[*Node][]*Node{}
 	readers := lastReaders(g)
-	for _, n := range g.Nodes {
-		if n.Op != "update" {
-			continue
-		}
-		at := 0
-		for _, v := range n.In {
-			at = max(at, v.Node.ID)
-		}
-		for _, k := range updateWrites(n) {
-			at = max(at, readers[n.In[k]])
-		}
-		after[at] = append(after[at], n)
-	}
 	nodes := make([]*Node, 0, len(g.Nodes))
-	for i, n := range g.Nodes {
-		if n.Op != "update" {
+	for _, n := range g.Nodes {
+		if isSource(n.Op) {
 			nodes = append(nodes, n)
 		}
-		nodes = append(nodes, after[i]...)
+		if n.Op == "update" {
+			last := lastBefore(g, n, readers)
+			after[last] = append(after[last], n)
+		}
+	}
+	for _, n := range g.Nodes {
+		if !isSource(n.Op) && n.Op != "update" {
+			nodes = append(nodes, n)
+		}
+		nodes = append(nodes, after[n]...)
 	}
 	g.Nodes = nodes
 	g.renumber()
 	return g, g.Check()
+}
+
+// lastBefore is the last node that must run before the update. When there are only sources it
+// is the last of all nodes, which is no earlier than any source.
+func lastBefore(g *Graph, update *Node, readers map[*Value]int) *Node {
+	at := -1
+	for _, v := range update.In {
+		if !isSource(v.Op()) {
+			at = max(at, v.Node.ID)
+		}
+	}
+	def, _ := Lookup(update.Op)
+	for _, k := range def.Mutates {
+		if k < len(update.In) {
+			if last, read := readers[update.In[k]]; read {
+				at = max(at, last)
+			}
+		}
+	}
+	if at < 0 {
+		at = len(g.Nodes) - 1
+	}
+	return g.Nodes[at]
 }
 
 // lastReaders gives, for each value, the last node that reads it without being an update.
@@ -63,16 +82,4 @@ func lastReaders(g *Graph) map[*Value]int {
 		}
 	}
 	return last
-}
-
-// updateWrites lists the operands that an update overwrites.
-func updateWrites(n *Node) []int {
-	w := []int{}
-	def, _ := Lookup(n.Op)
-	for _, k := range def.Mutates {
-		if k < len(n.In) {
-			w = append(w, k)
-		}
-	}
-	return w
 }
