@@ -126,24 +126,34 @@ noReLU:
 	VANDPS     Y1, Y0, Y0
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -265,26 +275,38 @@ noReLU:
 	VANDPS     Y2, Y1, Y1
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -420,6 +442,18 @@ noReLU:
 	VANDPS     Y3, Y2, Y2
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -427,21 +461,23 @@ mask:
 	VMASKMOVPS Y1, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y2, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -592,6 +628,20 @@ noReLU:
 	VANDPS     Y4, Y3, Y3
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -601,21 +651,23 @@ mask:
 	VMASKMOVPS Y2, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y3, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -780,6 +832,22 @@ noReLU:
 	VANDPS     Y5, Y4, Y4
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -791,21 +859,23 @@ mask:
 	VMASKMOVPS Y3, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y4, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -985,6 +1055,24 @@ noReLU:
 	VANDPS     Y6, Y5, Y5
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -998,21 +1086,23 @@ mask:
 	VMASKMOVPS Y4, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y5, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -1206,6 +1296,26 @@ noReLU:
 	VANDPS     Y7, Y6, Y6
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -1221,21 +1331,23 @@ mask:
 	VMASKMOVPS Y5, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y6, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -1444,6 +1556,28 @@ noReLU:
 	VANDPS     Y8, Y7, Y7
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y7, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -1461,21 +1595,23 @@ mask:
 	VMASKMOVPS Y6, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y7, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -1701,6 +1837,30 @@ noReLU:
 	VANDPS     Y9, Y8, Y8
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y7, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y8, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -1720,21 +1880,23 @@ mask:
 	VMASKMOVPS Y7, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y8, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -1974,6 +2136,32 @@ noReLU:
 	VANDPS     Y10, Y9, Y9
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y7, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y8, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y9, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -1995,21 +2183,23 @@ mask:
 	VMASKMOVPS Y8, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y9, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -2263,6 +2453,34 @@ noReLU:
 	VANDPS     Y11, Y10, Y10
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y7, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y8, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y9, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y10, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -2286,21 +2504,23 @@ mask:
 	VMASKMOVPS Y9, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y10, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -2568,6 +2788,36 @@ noReLU:
 	VANDPS     Y12, Y11, Y11
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y7, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y8, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y9, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y10, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y11, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -2593,21 +2843,23 @@ mask:
 	VMASKMOVPS Y10, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y11, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -2725,25 +2977,36 @@ noReLU:
 	VANDPS     Y2, Y1, Y1
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -2885,6 +3148,18 @@ noReLU:
 	VANDPS     Y4, Y3, Y3
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	VMOVUPS Y3, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -2892,21 +3167,23 @@ mask:
 	ADDQ       R14, R15
 	VMOVUPS    Y2, (R15)
 	VMASKMOVPS Y3, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -3071,6 +3348,21 @@ noReLU:
 	VANDPS     Y6, Y5, Y5
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	VMOVUPS Y3, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	VMOVUPS Y5, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -3081,21 +3373,23 @@ mask:
 	ADDQ       R14, R15
 	VMOVUPS    Y4, (R15)
 	VMASKMOVPS Y5, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -3284,6 +3578,24 @@ noReLU:
 	VANDPS     Y8, Y7, Y7
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	VMOVUPS Y3, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	VMOVUPS Y5, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	VMOVUPS Y7, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -3297,21 +3609,23 @@ mask:
 	ADDQ       R14, R15
 	VMOVUPS    Y6, (R15)
 	VMASKMOVPS Y7, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -3523,6 +3837,27 @@ noReLU:
 	VANDPS     Y10, Y9, Y9
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	VMOVUPS Y3, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	VMOVUPS Y5, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	VMOVUPS Y7, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y8, (R15)
+	VMOVUPS Y9, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -3539,21 +3874,23 @@ mask:
 	ADDQ       R14, R15
 	VMOVUPS    Y8, (R15)
 	VMASKMOVPS Y9, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -3789,6 +4126,30 @@ noReLU:
 	VANDPS     Y12, Y11, Y11
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	VMOVUPS Y3, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	VMOVUPS Y5, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	VMOVUPS Y7, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y8, (R15)
+	VMOVUPS Y9, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y10, (R15)
+	VMOVUPS Y11, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -3808,21 +4169,23 @@ mask:
 	ADDQ       R14, R15
 	VMOVUPS    Y10, (R15)
 	VMASKMOVPS Y11, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -3950,26 +4313,38 @@ noReLU:
 	VANDPS     Y3, Y2, Y2
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	VMOVUPS Y2, 64(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMOVUPS    Y1, 32(R15)
 	VMASKMOVPS Y2, Y15, 64(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -4131,6 +4506,20 @@ noReLU:
 	VANDPS     Y6, Y5, Y5
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	VMOVUPS Y2, 64(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	VMOVUPS Y4, 32(R15)
+	VMOVUPS Y5, 64(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -4140,21 +4529,23 @@ mask:
 	VMOVUPS    Y3, (R15)
 	VMOVUPS    Y4, 32(R15)
 	VMASKMOVPS Y5, Y15, 64(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -4348,6 +4739,24 @@ noReLU:
 	VANDPS     Y9, Y8, Y8
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	VMOVUPS Y2, 64(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	VMOVUPS Y4, 32(R15)
+	VMOVUPS Y5, 64(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	VMOVUPS Y7, 32(R15)
+	VMOVUPS Y8, 64(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -4361,21 +4770,23 @@ mask:
 	VMOVUPS    Y6, (R15)
 	VMOVUPS    Y7, 32(R15)
 	VMASKMOVPS Y8, Y15, 64(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -4513,27 +4924,40 @@ noReLU:
 	VANDPS     Y4, Y3, Y3
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	VMOVUPS Y2, 64(R15)
+	VMOVUPS Y3, 96(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMOVUPS    Y1, 32(R15)
 	VMOVUPS    Y2, 64(R15)
 	VMASKMOVPS Y3, Y15, 96(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -4715,6 +5139,22 @@ noReLU:
 	VANDPS     Y8, Y7, Y7
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	VMOVUPS Y2, 64(R15)
+	VMOVUPS Y3, 96(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	VMOVUPS Y5, 32(R15)
+	VMOVUPS Y6, 64(R15)
+	VMOVUPS Y7, 96(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -4726,21 +5166,23 @@ mask:
 	VMOVUPS    Y5, 32(R15)
 	VMOVUPS    Y6, 64(R15)
 	VMASKMOVPS Y7, Y15, 96(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -4918,6 +5360,21 @@ noReLU:
 	VANDPS     Y8, Y7, Y7
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	VMOVUPS Y2, 64(R15)
+	VMOVUPS Y3, 96(R15)
+	VMOVUPS Y4, 128(R15)
+	VMOVUPS Y5, 160(R15)
+	VMOVUPS Y6, 192(R15)
+	VMOVUPS Y7, 224(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -4928,21 +5385,23 @@ mask:
 	VMOVUPS    Y5, 160(R15)
 	VMOVUPS    Y6, 192(R15)
 	VMASKMOVPS Y7, Y15, 224(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -5050,24 +5509,34 @@ noReLU:
 	VANDPS     Y1, Y0, Y0
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -5189,26 +5658,38 @@ noReLU:
 	VANDPS     Y2, Y1, Y1
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y1, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -5344,6 +5825,18 @@ noReLU:
 	VANDPS     Y3, Y2, Y2
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -5351,21 +5844,23 @@ mask:
 	VMASKMOVPS Y1, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y2, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -5516,6 +6011,20 @@ noReLU:
 	VANDPS     Y4, Y3, Y3
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -5525,21 +6034,23 @@ mask:
 	VMASKMOVPS Y2, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y3, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -5704,6 +6215,22 @@ noReLU:
 	VANDPS     Y5, Y4, Y4
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -5715,21 +6242,23 @@ mask:
 	VMASKMOVPS Y3, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y4, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -5909,6 +6438,24 @@ noReLU:
 	VANDPS     Y6, Y5, Y5
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -5922,21 +6469,23 @@ mask:
 	VMASKMOVPS Y4, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y5, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -6130,6 +6679,26 @@ noReLU:
 	VANDPS     Y7, Y6, Y6
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -6145,21 +6714,23 @@ mask:
 	VMASKMOVPS Y5, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y6, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -6368,6 +6939,28 @@ noReLU:
 	VANDPS     Y8, Y7, Y7
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y1, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y3, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y5, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	ADDQ    R14, R15
+	VMOVUPS Y7, (R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMASKMOVPS Y0, Y15, (R15)
@@ -6385,21 +6978,23 @@ mask:
 	VMASKMOVPS Y6, Y15, (R15)
 	ADDQ       R14, R15
 	VMASKMOVPS Y7, Y15, (R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -6518,25 +7113,36 @@ noReLU:
 	VANDPS     Y2, Y1, Y1
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
 	VMASKMOVPS Y1, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -6678,6 +7284,18 @@ noReLU:
 	VANDPS     Y4, Y3, Y3
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	VMOVUPS Y3, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -6685,21 +7303,23 @@ mask:
 	ADDQ       R14, R15
 	VMOVUPS    Y2, (R15)
 	VMASKMOVPS Y3, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -6864,6 +7484,21 @@ noReLU:
 	VANDPS     Y6, Y5, Y5
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	VMOVUPS Y3, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	VMOVUPS Y5, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -6874,21 +7509,23 @@ mask:
 	ADDQ       R14, R15
 	VMOVUPS    Y4, (R15)
 	VMASKMOVPS Y5, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 
@@ -7077,6 +7714,24 @@ noReLU:
 	VANDPS     Y8, Y7, Y7
 
 mask:
+	CMPQ    160(DI), $0x08
+	JNE     partial
+	MOVQ    16(SP), R15
+	MOVQ    88(DI), R14
+	VMOVUPS Y0, (R15)
+	VMOVUPS Y1, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y2, (R15)
+	VMOVUPS Y3, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y4, (R15)
+	VMOVUPS Y5, 32(R15)
+	ADDQ    R14, R15
+	VMOVUPS Y6, (R15)
+	VMOVUPS Y7, 32(R15)
+	JMP     stored
+
+partial:
 	MOVQ       16(SP), R15
 	MOVQ       88(DI), R14
 	VMOVUPS    Y0, (R15)
@@ -7090,21 +7745,23 @@ mask:
 	ADDQ       R14, R15
 	VMOVUPS    Y6, (R15)
 	VMASKMOVPS Y7, Y15, 32(R15)
-	MOVQ       120(DI), AX
-	ADDQ       AX, (SP)
-	MOVQ       128(DI), AX
-	ADDQ       AX, 8(SP)
-	MOVQ       184(DI), AX
-	ADDQ       AX, 56(SP)
-	MOVQ       144(DI), AX
-	ADDQ       AX, 24(SP)
-	MOVQ       136(DI), AX
-	ADDQ       AX, 16(SP)
-	ADDQ       AX, 32(SP)
-	ADDQ       AX, 40(SP)
-	DECQ       48(SP)
-	JNE        tiles
-	LDMXCSR    64(SP)
+
+stored:
+	MOVQ    120(DI), AX
+	ADDQ    AX, (SP)
+	MOVQ    128(DI), AX
+	ADDQ    AX, 8(SP)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 56(SP)
+	MOVQ    144(DI), AX
+	ADDQ    AX, 24(SP)
+	MOVQ    136(DI), AX
+	ADDQ    AX, 16(SP)
+	ADDQ    AX, 32(SP)
+	ADDQ    AX, 40(SP)
+	DECQ    48(SP)
+	JNE     tiles
+	LDMXCSR 64(SP)
 	VZEROUPPER
 	RET
 

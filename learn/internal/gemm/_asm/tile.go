@@ -364,8 +364,15 @@ func (t *tile) ifField(off int, name string, body func()) {
 	t.Label(name)
 }
 
-// store writes the accumulators to C.
+// store writes the accumulators to C. AVX2's masked store is slow on some processors: only a partial vector has one.
 func (t *tile) store() {
+	if !t.isa.wide {
+		t.CMPQ(field(offLanes), U8(8))
+		t.JNE(LabelRef("partial"))
+		t.rows(t.atC, func(m, v int, at Mem) { t.VMOVUPS(t.acc(m, v), at) })
+		t.JMP(LabelRef("stored"))
+		t.Label("partial")
+	}
 	t.rows(t.atC, func(m, v int, at Mem) {
 		switch {
 		case !t.last(v):
@@ -376,6 +383,9 @@ func (t *tile) store() {
 			t.VMASKMOVPS(t.acc(m, v), t.lanes(), at)
 		}
 	})
+	if !t.isa.wide {
+		t.Label("stored")
+	}
 }
 
 // next goes to the following tile.
