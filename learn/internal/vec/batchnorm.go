@@ -33,21 +33,24 @@ func BatchNormPartial(part, x []float32, rows, cols int) {
 }
 
 // BatchNormFinish joins the partials of consecutive chunks of chunkRows rows each (the last may
-// be shorter) of rows in all, by the pairwise formula of Chan, Golub and LeVeque (1979) in
-// float64. It sets mean, the biased variance and invStd = 1/√(variance+eps).
+// be shorter) of rows in all, in float64: the squared deviations from the mean of all are those
+// within each chunk and those of the chunks' means (Chan, Golub and LeVeque 1979). It sets mean,
+// the biased variance and invStd = 1/√(variance+eps).
 func BatchNormFinish(mean, variance, invStd, parts []float32, chunkRows, rows int, eps float32) {
 	cols := len(mean)
+	inv := 1 / float64(rows)
 	for c := range mean {
-		var n, mu, m2 float64
+		var mu, m2 float64
+		for at := 0; at < rows; at += chunkRows {
+			mu += float64(min(chunkRows, rows-at)) * float64(parts[at/chunkRows*2*cols+c])
+		}
+		mu *= inv
 		for at := 0; at < rows; at += chunkRows {
 			part := parts[at/chunkRows*2*cols:]
-			k := float64(min(chunkRows, rows-at))
 			d := float64(part[c]) - mu
-			n += k
-			mu += d * k / n
-			m2 += float64(part[cols+c]) + d*d*k*(n-k)/n
+			m2 += float64(part[cols+c]) + d*d*float64(min(chunkRows, rows-at))
 		}
-		v := m2 / n
+		v := m2 * inv
 		mean[c], variance[c], invStd[c] = float32(mu), float32(v), 1/sqrt32(v+float64(eps))
 	}
 }

@@ -3,8 +3,6 @@ package vec
 import (
 	"math"
 	"testing"
-
-	"millrace.dev/learn/internal/cpu"
 )
 
 // TestPhiloxKnownAnswers: the vectors published with Random123.
@@ -125,25 +123,6 @@ func TestRandomMoments(t *testing.T) {
 			t.Errorf("keys %+v and %+v share %d of 256 numbers", testKey, other, same)
 		}
 	}
-}
-
-func TestKernelsFlushDenormalsAndRestore(t *testing.T) {
-	// A denormal survives Go's own arithmetic after a kernel has run: flushing ends with the kernel.
-	eachLevel(t, func(t *testing.T) {
-		x := []float32{1e-40, 1}
-		y := make([]float32, 2)
-		Add(y, x, x)
-		Dropout(y, x, testKey, 0, 0.5)
-		if half := x[0] / 2; half == 0 {
-			t.Error("denormals are flushed after a kernel")
-		}
-		if cpu.Current() != cpu.Generic {
-			Add(y, x, x)
-			if y[0] != 0 {
-				t.Errorf("a kernel does not flush denormals: %g", y[0])
-			}
-		}
-	})
 }
 
 func TestRandomAllocatesNothing(t *testing.T) {

@@ -148,6 +148,15 @@ func TestReduceAxes(t *testing.T) {
 	}
 }
 
+func TestReduceEmptyAxis(t *testing.T) {
+	dst := []float32{9, 9, 9}
+	ReduceAxes(ReduceSum, dst, nil, []int{0, 3}, []bool{true, false}, 1, 3)
+	ReduceAxes(ReduceMax, dst, nil, []int{0, 3}, []bool{true, false}, 0, 1)
+	if dst[0] != -inf32 || dst[1] != 0 || dst[2] != 0 {
+		t.Errorf("reductions of nothing are %v", dst)
+	}
+}
+
 func TestRowReductions(t *testing.T) {
 	const rows, cols = 5, 37
 	x := make([]float32, rows*cols)

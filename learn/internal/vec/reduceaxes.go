@@ -20,6 +20,8 @@ func ReduceAxes(op Reduction, dst, x []float32, shape []int, reduced []bool, lo,
 	var a axes
 	a.split(shape, reduced)
 	switch {
+	case a.count == 0: // nothing to read, and nowhere to read it from
+		a.reduceAny(op, dst, x, lo, hi)
 	case a.trailing():
 		a.reduceRows(op, dst, x, lo, hi)
 	case a.middle() && op != ReduceMax:
