@@ -16,6 +16,10 @@
 // layers, names the nameless ones kind_1, kind_2, …, and builds the graph once, so that every
 // mistake of shape is found there, with the layer's path and the shapes at fault.
 //
+// A model is saved as data: its description in JSON (Model.MarshalJSON, ParseModel) names each
+// layer's kind and holds its constants, models that are layers included. A layer of one's own
+// is a type that implements Spec; Register makes it loadable. No code is saved or executed.
+//
 // Weights are named path/name ("small/conv2d_1/kernel"), declared in the order of the forward
 // pass, and initialised from (seed, name) alone. Model.Graph appends the model to a graph for a
 // batch size and a mode; two graphs of one model name the same weights.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"math/rand/v2"
 
+	"millrace.dev/learn/internal/vec"
 	"millrace.dev/learn/tensor"
 )
 
@@ -72,6 +72,9 @@ func HeUniform() Init { return Init{Unif, sqrt3 * math.Sqrt2, FanIn} }
 // HeNormal has the variance 2/fan in.
 func HeNormal() Init { return Init{Norm, math.Sqrt2, FanIn} }
 
+// LeCunUniform has the variance 1/fan in (LeCun et al. 1998).
+func LeCunUniform() Init { return Init{Unif, sqrt3, FanIn} }
+
 // LeCunNormal has the variance 1/fan in.
 func LeCunNormal() Init { return Init{Norm, 1, FanIn} }
 
@@ -96,31 +99,21 @@ func nameHash(name string) uint64 {
 
 // fill writes a weight's start values; they depend on seed and name alone.
 func (i Init) fill(dst []float32, shape tensor.Shape, seed uint64, name string) error {
-	r := rand.New(rand.NewPCG(seed, nameHash(name)))
-	scale := float64(i.Scale) / i.fan(shape)
+	d := draw{seed, nameHash(name)}
+	scale := i.Scale / float32(i.fan(shape))
 	switch i.Dist {
 	case Const:
 		for k := range dst {
 			dst[k] = i.Scale
 		}
 	case Unif:
-		for k := range dst {
-			dst[k] = float32((2*r.Float64() - 1) * scale)
-		}
+		vec.Uniform(dst, d.key(0), 0, -scale, scale)
 	case Norm:
-		for k := range dst {
-			dst[k] = float32(r.NormFloat64() * scale)
-		}
+		vec.Normal(dst, d.key(0), 0, 0, scale)
 	case TruncNorm:
-		for k := range dst {
-			x := r.NormFloat64()
-			for math.Abs(x) > 2 {
-				x = r.NormFloat64()
-			}
-			dst[k] = float32(x * scale)
-		}
+		d.truncated(dst, scale)
 	case Orthonormal:
-		orthogonal(dst, shape.Rows(), shape.Last(), scale, r)
+		d.orthogonal(dst, shape.Rows(), shape.Last(), scale)
 	default:
 		return fmt.Errorf("unknown initial distribution %q", i.Dist)
 	}
@@ -148,14 +141,41 @@ func (i Init) fan(shape tensor.Shape) float64 {
 	return 1
 }
 
+// draw gives the random numbers of one weight, in as many rounds as are asked for.
+type draw struct{ seed, name uint64 }
+
+func (d draw) key(round int) vec.RandKey {
+	return vec.RandKey{Seed: d.seed, Step: d.name, Layer: uint32(round)}
+}
+
+// truncated draws again, from the next round, what lies beyond two deviations.
+func (d draw) truncated(dst []float32, scale float32) {
+	vec.Normal(dst, d.key(0), 0, 0, 1)
+	again := make([]float32, len(dst))
+	for round, beyond := 1, true; beyond; round++ {
+		beyond = false
+		vec.Normal(again, d.key(round), 0, 0, 1)
+		for k, x := range dst {
+			if x < -2 || x > 2 {
+				dst[k], beyond = again[k], true
+			}
+		}
+	}
+	for k := range dst {
+		dst[k] *= scale
+	}
+}
+
 // orthogonal fills a rows×cols matrix by Gram-Schmidt on normal vectors, along the longer side.
-func orthogonal(dst []float32, rows, cols int, scale float64, r *rand.Rand) {
+func (d draw) orthogonal(dst []float32, rows, cols int, scale float32) {
 	n, dim := min(rows, cols), max(rows, cols)
 	basis := make([][]float64, 0, n)
-	for len(basis) < n {
+	normals := make([]float32, dim)
+	for round := 0; len(basis) < n; round++ {
+		vec.Normal(normals, d.key(round), 0, 0, 1)
 		v := make([]float64, dim)
-		for k := range v {
-			v[k] = r.NormFloat64()
+		for k, x := range normals {
+			v[k] = float64(x)
 		}
 		for _, b := range basis {
 			axpy(v, b, -dot(v, b))
@@ -167,13 +187,11 @@ func orthogonal(dst []float32, rows, cols int, scale float64, r *rand.Rand) {
 	}
 	for i := range rows {
 		for j := range cols {
-			x := 0.0
+			vector, place := i, j
 			if rows >= cols {
-				x = basis[j][i]
-			} else {
-				x = basis[i][j]
+				vector, place = j, i
 			}
-			dst[i*cols+j] = float32(x * scale)
+			dst[i*cols+j] = float32(basis[vector][place]) * scale
 		}
 	}
 }

@@ -10,18 +10,24 @@ type Act string
 
 // The usual activations; any other graph.Kind of one operand will do as well.
 const (
-	Linear   Act = ""
-	ReLU     Act = Act(graph.Relu)
-	Sigmoid  Act = Act(graph.Sigmoid)
-	Tanh     Act = Act(graph.Tanh)
-	GELU     Act = Act(graph.GELU)
-	GELUTanh Act = Act(graph.GELUTanh)
-	SiLU     Act = Act(graph.SiLU)
+	Linear    Act = ""
+	ReLU      Act = Act(graph.Relu)
+	LeakyReLU Act = Act(graph.LeakyReLU) // with the slope 0.01; see Activation for others
+	Sigmoid   Act = Act(graph.Sigmoid)
+	Tanh      Act = Act(graph.Tanh)
+	GELU      Act = Act(graph.GELU)
+	GELUTanh  Act = Act(graph.GELUTanh)
+	SiLU      Act = Act(graph.SiLU)
 )
 
+const leakySlope = 0.01
+
 func (a Act) on(g *graph.Graph, x *graph.Value) *graph.Value {
-	if a == Linear {
+	switch a {
+	case Linear:
 		return x
+	case LeakyReLU:
+		return g.Leaky(leakySlope, x)
 	}
 	return g.Unary(graph.Kind(a), x)
 }
@@ -47,7 +53,7 @@ func (d Dense) On(x *Node) *Node { return Apply(d, x) }
 func (d Dense) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 2)
 	if !ok {
-		return in
+		return nil
 	}
 	if d.Units < 1 {
 		return b.Failf(in, "dense needs units ≥ 1, got %d", d.Units)
@@ -74,7 +80,7 @@ func (f Flatten) On(x *Node) *Node { return Apply(f, x) }
 func (Flatten) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 1)
 	if !ok {
-		return in
+		return nil
 	}
 	return one(b.Graph.Reshape(x, x.Shape()[0], x.Shape()[1:].Elems()))
 }
@@ -92,13 +98,17 @@ func (r Reshape) On(x *Node) *Node { return Apply(r, x) }
 func (r Reshape) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 1)
 	if !ok {
-		return in
+		return nil
 	}
 	return one(b.Graph.Reshape(x, append(tensor.Shape{x.Shape()[0]}, r.Shape...)...))
 }
 
-// Activation applies a function to every element.
-type Activation struct{ Act Act }
+// Activation applies a function to every element. Slope is that of LeakyReLU for negative
+// values, where 0 means 0.01.
+type Activation struct {
+	Act   Act
+	Slope float32 `json:",omitempty"`
+}
 
 // Kind is "activation".
 func (Activation) Kind() string { return "activation" }
@@ -110,7 +120,10 @@ func (a Activation) On(x *Node) *Node { return Apply(a, x) }
 func (a Activation) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 1)
 	if !ok {
-		return in
+		return nil
+	}
+	if a.Act == LeakyReLU {
+		return one(b.Graph.Leaky(orF(a.Slope, leakySlope), x))
 	}
 	return one(a.Act.on(b.Graph, x))
 }
@@ -128,7 +141,7 @@ func (s Softmax) On(x *Node) *Node { return Apply(s, x) }
 func (Softmax) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 2)
 	if !ok {
-		return in
+		return nil
 	}
 	return one(b.Graph.Softmax(x))
 }
@@ -146,10 +159,9 @@ func (d Dropout) On(x *Node) *Node { return Apply(d, x) }
 func (d Dropout) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 2)
 	if !ok || b.Mode == Eval {
-		return in
+		return nil
 	}
-	stream := uint32(nameHash(b.Graph.Path()))
-	return one(b.Graph.Dropout(x, graph.DropoutAttr{Rate: d.Rate, Stream: stream}))
+	return one(b.Graph.Dropout(x, graph.DropoutAttr{Rate: d.Rate, Stream: b.stream()}))
 }
 
 // Embedding looks up a row of a table for each index: […] int32 → […, Dim].
@@ -169,7 +181,7 @@ func (e Embedding) On(x *Node) *Node { return Apply(e, x) }
 func (e Embedding) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 1)
 	if !ok {
-		return in
+		return nil
 	}
 	if e.Rows < 1 || e.Dim < 1 {
 		return b.Failf(in, "embedding needs rows and dim ≥ 1, got %d and %d", e.Rows, e.Dim)

@@ -1,6 +1,10 @@
 package nn
 
-import "millrace.dev/learn/tensor"
+import (
+	"slices"
+
+	"millrace.dev/learn/tensor"
+)
 
 // Node is a symbolic value between layers: one output of one application of a layer.
 type Node struct {
@@ -23,7 +27,7 @@ type inputSpec struct {
 
 // Layer is a Spec with an identity: applied twice, it shares its weights.
 type Layer struct {
-	Name string // unique in its model; NewModel fills in empty ones
+	Name string // unique in its model; where it is empty the model chooses kind_1, kind_2, …
 	Spec Spec
 }
 
@@ -31,11 +35,11 @@ type Layer struct {
 func NewLayer(name string, s Spec) *Layer { return &Layer{name, s} }
 
 // On applies the layer and returns its first output.
-func (l *Layer) On(in ...*Node) *Node { return &Node{&call{layer: l, in: in}, 0} }
+func (l *Layer) On(in ...*Node) *Node { return &Node{l.call(in), 0} }
 
 // All applies the layer and returns all its outputs.
 func (l *Layer) All(in ...*Node) []*Node {
-	c := &call{layer: l, in: in}
+	c := l.call(in)
 	out := make([]*Node, numOutputs(l.Spec))
 	for i := range out {
 		out[i] = &Node{c, i}
@@ -43,15 +47,18 @@ func (l *Layer) All(in ...*Node) []*Node {
 	return out
 }
 
+// call owns its operands, so that a node only ever leads to older ones: there are no cycles.
+func (l *Layer) call(in []*Node) *call { return &call{layer: l, in: slices.Clone(in)} }
+
 // Apply applies a spec as a nameless layer.
 func Apply(s Spec, in ...*Node) *Node { return NewLayer("", s).On(in...) }
 
 // Input declares a float32 input of a model; shape is without the batch.
-func Input(name string, shape ...int) *Node {
-	return &Node{&call{input: &inputSpec{name, tensor.Float32, shape}}, 0}
-}
+func Input(name string, shape ...int) *Node { return input(name, tensor.Float32, shape) }
 
 // Indices declares an int32 input of a model, for Embedding; shape is without the batch.
-func Indices(name string, shape ...int) *Node {
-	return &Node{&call{input: &inputSpec{name, tensor.Int32, shape}}, 0}
+func Indices(name string, shape ...int) *Node { return input(name, tensor.Int32, shape) }
+
+func input(name string, dtype tensor.DType, shape []int) *Node {
+	return &Node{&call{input: &inputSpec{name, dtype, slices.Clone(shape)}}, 0}
 }

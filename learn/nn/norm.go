@@ -21,7 +21,7 @@ func (n BatchNorm) On(x *Node) *Node { return Apply(n, x) }
 func (n BatchNorm) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 2)
 	if !ok {
-		return in
+		return nil
 	}
 	c := x.Shape().Last()
 	args := []*graph.Value{
@@ -51,7 +51,7 @@ func (n LayerNorm) On(x *Node) *Node { return Apply(n, x) }
 func (n LayerNorm) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 2)
 	if !ok {
-		return in
+		return nil
 	}
 	d := x.Shape().Last()
 	attr := graph.NormAttr{Eps: orF(n.Eps, 1e-5)}

@@ -6,56 +6,40 @@ import (
 	"text/tabwriter"
 )
 
-// String prints the model as a table: a layer a line with its output's shape, its own number
-// of weights, and what it is applied to.
-func (m *Model) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "model %s\n", m.Name)
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "layer\tkind\toutput\tweights\tapplied to")
+// Row is a line of a model's table: an input or one application of a layer.
+type Row struct {
+	Name    string
+	Kind    string
+	Output  string // shapes of the outputs, without the batch
+	Weights int    // of the layer, trained or not; counted at its first application only
+	Shared  bool   // a further application of a layer
+	In      []string
+}
+
+// Rows is the model as a table, in the order of the forward pass.
+func (m *Model) Rows() []Row {
+	var rows []Row
 	counted := map[*Layer]bool{}
-	states := 0
-	for _, x := range m.weights {
-		if x.State {
-			states += x.Shape.Elems()
-		}
-	}
 	for _, c := range m.calls {
-		name, kind, weights := "", "input", ""
-		if c.input != nil {
-			name = c.input.name
-		} else {
-			name, kind = c.layer.Name, c.layer.Spec.Kind()
-			weights = "shared"
-			if !counted[c.layer] {
-				weights = fmt.Sprint(m.layerWeights(c.layer.Name))
-			}
+		r := Row{Name: m.names[c], Kind: "input"}
+		if c.layer != nil {
+			r.Kind, r.Shared = c.layer.Spec.Kind(), counted[c.layer]
 			counted[c.layer] = true
+		}
+		if c.layer != nil && !r.Shared {
+			r.Weights = m.layerWeights(m.layers[c.layer])
 		}
 		shapes := make([]string, len(m.shapes[c]))
 		for i, s := range m.shapes[c] {
 			shapes[i] = s.String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, kind, strings.Join(shapes, " "), weights, strings.Join(c.operands(), " "))
-	}
-	w.Flush()
-	fmt.Fprintf(&b, "%d weights to train, %d kept\n", m.NumParams(), states)
-	return b.String()
-}
-
-func (c *call) operands() []string {
-	var names []string
-	for _, n := range c.in {
-		switch {
-		case n.call.input != nil:
-			names = append(names, n.call.input.name)
-		case n.out > 0:
-			names = append(names, fmt.Sprintf("%s:%d", n.call.layer.Name, n.out))
-		default:
-			names = append(names, n.call.layer.Name)
+		r.Output = strings.Join(shapes, " ")
+		for _, n := range c.in {
+			r.In = append(r.In, m.ref(n))
 		}
+		rows = append(rows, r)
 	}
-	return names
+	return rows
 }
 
 func (m *Model) layerWeights(layer string) int {
@@ -66,4 +50,26 @@ func (m *Model) layerWeights(layer string) int {
 		}
 	}
 	return n
+}
+
+// String prints the model as a table: an application of a layer a line with its output's
+// shape, the layer's number of weights, and what it is applied to; totals at the end.
+func (m *Model) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "model %s\n", m.Name)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "layer\tkind\toutput\tweights\tapplied to")
+	for _, r := range m.Rows() {
+		weights := fmt.Sprint(r.Weights)
+		switch {
+		case r.Shared:
+			weights = "shared"
+		case r.Kind == "input":
+			weights = ""
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Kind, r.Output, weights, strings.Join(r.In, " "))
+	}
+	w.Flush()
+	fmt.Fprintf(&b, "%d weights to train, %d kept\n", m.NumParams(), m.NumStates())
+	return b.String()
 }

@@ -17,7 +17,7 @@ const (
 )
 
 // Spec is a layer's constants. Implementations are plain structs whose exported fields survive
-// a round trip through JSON; RegisterSpec makes a kind loadable from a saved model.
+// a round trip through JSON; Register makes a kind loadable from a saved model.
 type Spec interface {
 	// Kind names the layer's type in saved models and in names, as in "conv2d".
 	Kind() string
@@ -42,7 +42,20 @@ type Builder struct {
 	Graph *graph.Graph
 	Mode  Mode
 
-	weights *weightList
+	weights weightList
+	calls   int            // applications so far
+	streams map[string]int // of random numbers so far, by path
+}
+
+func newBuilder(g *graph.Graph, mode Mode) *Builder {
+	return &Builder{Graph: g, Mode: mode, weights: weightList{index: map[string]int{}}, streams: map[string]int{}}
+}
+
+// stream numbers the layer's random choices: another number for each application.
+func (b *Builder) stream() uint32 {
+	path := b.Graph.Path()
+	b.streams[path]++
+	return uint32(nameHash(fmt.Sprintf("%s#%d", path, b.streams[path])))
 }
 
 // Weight describes a param or a state of a model.
@@ -90,27 +103,4 @@ func (b *Builder) declare(w Weight) *graph.Value {
 		return b.Graph.State(w.Name, w.Shape...)
 	}
 	return b.Graph.Param(w.Name, w.Shape...)
-}
-
-// Failf records what is wrong with the layer's operands, unless an error stands already.
-func (b *Builder) Failf(in []*graph.Value, format string, args ...any) []*graph.Value {
-	specs := make([]graph.Spec, len(in))
-	for i, v := range in {
-		specs[i] = v.Spec
-	}
-	b.Graph.Fail(&graph.ShapeError{Path: b.Graph.Path(), Op: "layer", In: specs, Err: fmt.Errorf(format, args...)})
-	return in
-}
-
-// one checks that a layer is applied to a single value of at least rank axes, batch included.
-func (b *Builder) one(in []*graph.Value, rank int) (*graph.Value, bool) {
-	if len(in) != 1 {
-		b.Failf(in, "takes one input, got %d", len(in))
-		return nil, false
-	}
-	if len(in[0].Shape()) < rank {
-		b.Failf(in, "needs an input of rank %d or more besides the batch", rank-1)
-		return nil, false
-	}
-	return in[0], b.Graph.Err() == nil
 }

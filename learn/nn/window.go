@@ -1,8 +1,13 @@
 package nn
 
 import (
+	"slices"
+
 	"millrace.dev/learn/graph"
 )
+
+// maxWindow bounds the numbers that describe a window.
+const maxWindow = 1 << 16
 
 // Padding says how many zeros stand around an image: "valid" or "" none, "same" as many as
 // make the output ⌈in/stride⌉ (the odd one at the bottom and right), "explicit" what Pads says.
@@ -41,16 +46,19 @@ func (c Conv2D) On(x *Node) *Node { return Apply(c, x) }
 func (c Conv2D) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 4)
 	if !ok {
-		return in
+		return nil
 	}
 	kh, kw, groups := c.Kernel, orOne(c.Kernel2, c.Kernel), orOne(c.Groups, 1)
 	ch := x.Shape()[3]
-	if c.Filters < 1 || groups < 0 || ch%groups != 0 || c.Filters%groups != 0 {
+	if c.Filters < 1 {
+		return b.Failf(in, "needs filters ≥ 1, got %d", c.Filters)
+	}
+	if groups < 1 || ch%groups != 0 || c.Filters%groups != 0 {
 		return b.Failf(in, "%d groups do not divide %d channels and %d filters", groups, ch, c.Filters)
 	}
 	win, ok := window(b, in, kh, kw, c.Stride, c.Dilation, c.Pad, c.Pads)
 	if !ok {
-		return in
+		return nil
 	}
 	g := b.Graph
 	y := g.Conv2D(x, b.Param("kernel", c.Init.or(HeNormal()), kh, kw, ch/groups, c.Filters), win, groups)
@@ -83,11 +91,14 @@ func (d DepthwiseConv2D) On(x *Node) *Node { return Apply(d, x) }
 func (d DepthwiseConv2D) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 4)
 	if !ok {
-		return in
+		return nil
 	}
-	ch := x.Shape()[3]
+	ch, m := x.Shape()[3], orOne(d.Multiplier, 1)
+	if m < 1 || m > maxWindow {
+		return b.Failf(in, "a multiplier of %d is out of range", m)
+	}
 	return Conv2D{
-		Filters: ch * orOne(d.Multiplier, 1), Kernel: d.Kernel, Stride: d.Stride, Dilation: d.Dilation,
+		Filters: ch * m, Kernel: d.Kernel, Stride: d.Stride, Dilation: d.Dilation,
 		Groups: ch, Pad: d.Pad, Pads: d.Pads, Act: d.Act, NoBias: d.NoBias, Init: d.Init,
 	}.Build(b, in)
 }
@@ -110,11 +121,11 @@ func (p MaxPool) On(x *Node) *Node { return Apply(p, x) }
 func (p MaxPool) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 4)
 	if !ok {
-		return in
+		return nil
 	}
 	win, ok := window(b, in, p.Size, p.Size, orOne(p.Stride, p.Size), 1, p.Pad, p.Pads)
 	if !ok {
-		return in
+		return nil
 	}
 	return one(b.Graph.MaxPool(x, [2]int{p.Size, p.Size}, win))
 }
@@ -139,11 +150,11 @@ func (p AvgPool) On(x *Node) *Node { return Apply(p, x) }
 func (p AvgPool) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 4)
 	if !ok {
-		return in
+		return nil
 	}
 	win, ok := window(b, in, p.Size, p.Size, orOne(p.Stride, p.Size), 1, p.Pad, p.Pads)
 	if !ok {
-		return in
+		return nil
 	}
 	return one(b.Graph.AvgPool(x, [2]int{p.Size, p.Size}, win, p.CountPad))
 }
@@ -161,7 +172,7 @@ func (p GlobalAvgPool) On(x *Node) *Node { return Apply(p, x) }
 func (GlobalAvgPool) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 4)
 	if !ok {
-		return in
+		return nil
 	}
 	return one(b.Graph.Mean(x, 1, 2))
 }
@@ -176,8 +187,8 @@ func orOne(v, otherwise int) int {
 func window(b *Builder, in []*graph.Value, kh, kw, stride, dilation int, pad Padding, pads [4]int) (graph.Window, bool) {
 	s, d := orOne(stride, 1), orOne(dilation, 1)
 	w := graph.Window{Stride: [2]int{s, s}, Dilation: [2]int{d, d}}
-	if kh < 1 || kw < 1 || s < 1 || d < 1 {
-		b.Failf(in, "kernel %d×%d, stride %d and dilation %d must be at least 1", kh, kw, s, d)
+	if min(kh, kw, s, d) < 1 || max(kh, kw, s, d) > maxWindow {
+		b.Failf(in, "kernel %d×%d, stride %d and dilation %d must be from 1 to %d", kh, kw, s, d, maxWindow)
 		return w, false
 	}
 	switch pad {
@@ -186,6 +197,10 @@ func window(b *Builder, in []*graph.Value, kh, kw, stride, dilation int, pad Pad
 		w = w.Same(in[0].Shape()[1], in[0].Shape()[2], kh, kw)
 	case Explicit:
 		w.Pad = pads
+		if slices.Min(pads[:]) < 0 || slices.Max(pads[:]) > maxWindow {
+			b.Failf(in, "pads %v must be from 0 to %d", pads, maxWindow)
+			return w, false
+		}
 	default:
 		b.Failf(in, "unknown padding %q", pad)
 		return w, false

@@ -8,7 +8,7 @@ import (
 	"millrace.dev/learn/tensor"
 )
 
-// Zoo holds the models that can be asked for by name. Each takes a sample's shape (images are
+// zoo holds the models that can be asked for by name. Each takes a sample's shape (images are
 // [H W C]) and the number of classes, and ends in logits.
 var zoo = map[string]func(shape tensor.Shape, classes int) (*Model, error){
 	"mlp":      mlp,
@@ -34,7 +34,7 @@ func ByName(name string, shape tensor.Shape, classes int) (*Model, error) {
 		return nil, &UnknownModelError{name}
 	}
 	if name != "mlp" && len(shape) != 3 {
-		return nil, fmt.Errorf("model %s wants images [height width channels], the samples have shape %v", name, shape)
+		return nil, &ModelError{name, fmt.Errorf("it wants images [height width channels], the samples have shape %v; mlp takes any", shape)}
 	}
 	return make(shape, classes)
 }

@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/zeebo/xxh3"
 
@@ -142,6 +143,42 @@ func Read(r io.ReaderAt, size int64) (*File, error) {
 		f.Tensors = append(f.Tensors, t)
 	}
 	return f, nil
+}
+
+// ReadFile reads the bundle at path, whole. What is wrong with it is a *FormatError.
+func ReadFile(path string) (*File, error) {
+	var b *File
+	err := open(path, func(f *os.File, size int64) (err error) {
+		b, err = Read(f, size)
+		return err
+	})
+	return b, err
+}
+
+// VerifyFile checks the bundle at path without keeping it in memory.
+func VerifyFile(path string) error {
+	return open(path, func(f *os.File, size int64) error {
+		if _, _, err := readHeader(f, size); err != nil {
+			return err
+		}
+		return verify(f, size)
+	})
+}
+
+func open(path string, do func(f *os.File, size int64) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &FormatError{0, "it is not a regular file"}
+	}
+	return do(f, info.Size())
 }
 
 // readHeader returns the header and where the data begins, having checked that the file has
