@@ -178,6 +178,51 @@ func TestResumeGoesOnAsIfUninterrupted(t *testing.T) {
 	}
 }
 
+func TestResumeObservesAgainWhatEndedEarly(t *testing.T) {
+	outcomes := func(stops ...uint64) (found []Outcome) {
+		path := filepath.Join(t.TempDir(), "events.jsonl")
+		r := startTrainer(t, path)
+		from := uint64(1)
+		for _, stop := range stops {
+			r.run(t, from, stop)
+			if err := r.loop.Finish(stop, epoch); err != nil {
+				t.Fatal(err)
+			}
+			r.journal.Close()
+			r = openTrainer(t, path)
+			if err := r.loop.Resume(stop, epoch); err != nil {
+				t.Fatal(err)
+			}
+			from = stop + 1
+		}
+		r.run(t, from, 90)
+		r.journal.Close()
+		decisions, _, err := ReadDecisions(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range decisions {
+			if d.Observed != nil {
+				found = append(found, *d.Observed)
+			}
+		}
+		return found
+	}
+	whole, stopped := outcomes(), outcomes(13, 25, 26, 37, 49, 61, 62, 74, 88)
+	if len(whole) == 0 || !cmp.Equal(whole, stopped) {
+		t.Errorf("observed otherwise after stops:\n%s", cmp.Diff(whole, stopped))
+	}
+}
+
+func TestResumeNeedsAFile(t *testing.T) {
+	if err := newMemoryLoop(t, nil).Resume(5, epoch); err != nil {
+		t.Errorf("without policies: %v", err)
+	}
+	if err := newMemoryLoop(t, nil, always{"p", "rate", Proposal{}}).Resume(5, epoch); err == nil {
+		t.Error("resumed policies from nothing")
+	}
+}
+
 // kept is what was applied up to the checkpoint before and all that was after.
 func kept(before []string, checkpoint uint64, after []string) (all []string) {
 	for _, a := range before {

@@ -14,12 +14,19 @@ import (
 // Resume rebuilds the loop's history, settings and pending decisions from the
 // journal of an earlier process as they were at a point, and records that the
 // run went back to it. It is called instead of Start. The caller puts the
-// settings into force.
+// settings into force. A journal in memory has no earlier process; with it
+// only a loop without policies can be resumed.
 func (l *Loop) Resume(point uint64, now time.Time) error {
 	l.deciding.Lock()
 	defer l.deciding.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.journal.path == "" {
+		if len(l.policies) > 0 {
+			return errors.New("to resume what policies decided, the journal must be a file")
+		}
+		return nil
+	}
 	if err := l.journal.append(Record{Rewind: &Mark{Point: point, Time: now}}, true); err != nil {
 		return err
 	}
@@ -39,12 +46,18 @@ func (l *Loop) restore(r Record) {
 	case r.Setting != nil:
 		l.history.settings[r.Setting.Subject] = r.Setting.Value
 	case r.Decision != nil:
+		// It ended the horizon of older ones on its subject.
+		l.pending = slices.DeleteFunc(l.pending, func(p Decision) bool { return p.Subject == r.Decision.Subject })
 		l.history.decide(*r.Decision)
 		if r.Decision.Expect != nil {
 			l.pending = append(l.pending, *r.Decision)
 		}
 	case r.Outcome != nil:
-		l.pending = slices.DeleteFunc(l.pending, func(p Decision) bool { return p.ID == r.Outcome.Decision })
+		// One that was observed early, as the earlier process ended, is
+		// observed again at the end of its horizon.
+		l.pending = slices.DeleteFunc(l.pending, func(p Decision) bool {
+			return p.ID == r.Outcome.Decision && r.Outcome.Point >= p.Point+p.Expect.Horizon
+		})
 	}
 }
 
