@@ -128,7 +128,7 @@ func (p *program) copyGrads(c *compiler) error {
 		at := 0
 		for i, o := range p.ops {
 			for _, v := range o.node.Out {
-				if p.stores.of[v] == p.stores.of[d.Value] {
+				if p.stores.of(v) == p.stores.of(d.Value) {
 					at = i + 1
 				}
 			}
@@ -160,14 +160,7 @@ func (p *program) bucketise(bytes int) {
 	if len(p.graph.Grads) == 0 {
 		return
 	}
-	doneAt := map[string]int{}
-	for i, o := range p.ops {
-		for _, d := range p.graph.Grads {
-			if o.writesGrad(p.stores, d) {
-				doneAt[d.Param.Name] = i
-			}
-		}
-	}
+	doneAt := p.gradsDone()
 	lo, at, end := 0, 0, -1
 	flush := func(hi int) {
 		end = max(end, at) // buckets complete from the front to the back
@@ -187,17 +180,26 @@ func (p *program) bucketise(bytes int) {
 	}
 }
 
-// writesGrad reports whether the op writes the gradient to its place.
-func (o *op) writesGrad(s *stores, d graph.Grad) bool {
-	if o.node.Op == copyGradOp {
-		return o.node.In[0] == d.Value && o.node.Attr == d.Param.Name
+// gradsDone finds, for each param, the last op that writes its gradient's place.
+func (p *program) gradsDone() map[string]int {
+	inPlace := map[*store][]string{}
+	for _, d := range p.graph.Grads {
+		st := p.stores.of(d.Value)
+		inPlace[st] = append(inPlace[st], d.Param.Name)
 	}
-	for _, v := range o.node.Out {
-		if s.of[v] == s.of[d.Value] {
-			return true
+	done := map[string]int{}
+	for i, o := range p.ops {
+		if o.node.Op == copyGradOp {
+			done[o.node.Attr.(string)] = i
+			continue
+		}
+		for _, v := range o.node.Out {
+			for _, name := range inPlace[p.stores.of(v)] {
+				done[name] = i
+			}
 		}
 	}
-	return false
+	return done
 }
 
 func (p *program) Layout() *engine.Layout { return p.layout }

@@ -58,14 +58,14 @@ func (p *program) NewReplica(v *engine.Vectors) (engine.Replica, error) {
 
 // bytes is a value's memory.
 func (b *binding) bytes(v *graph.Value) []byte {
-	st := b.stores.of[v]
+	st := b.stores.of(v)
 	n := v.Shape().Elems() * v.Spec.DType.Size()
 	return b.arena[st.span.off : st.span.off+n : st.span.off+n]
 }
 
 // f32 is a float32 value's memory.
 func (b *binding) f32(v *graph.Value) []float32 {
-	st, n := b.stores.of[v], v.Shape().Elems()
+	st, n := b.stores.of(v), v.Shape().Elems()
 	switch st.space {
 	case inArena:
 		return tensor.Cast[float32](b.bytes(v))

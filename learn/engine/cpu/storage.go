@@ -26,16 +26,33 @@ type store struct {
 	data  []float32 // of a const
 	span  span      // in the arena
 	pin   bool      // alive from the first op to the last: inputs and outputs
+	host  *store    // whose memory this one took over, nil for none
+}
+
+// root is the store whose memory this one uses in the end.
+func (st *store) root() *store {
+	for st.host != nil {
+		st = st.host
+	}
+	return st
 }
 
 // stores assigns a store to every value of the graph.
 type stores struct {
-	of  map[*graph.Value]*store
-	all []*store
+	first map[*graph.Value]*store
+	all   []*store
+}
+
+// of is the store of a value's memory, nil before it has one.
+func (s *stores) of(v *graph.Value) *store {
+	if st := s.first[v]; st != nil {
+		return st.root()
+	}
+	return nil
 }
 
 func newStores(g *graph.Graph, l *engine.Layout) (*stores, error) {
-	s := &stores{of: map[*graph.Value]*store{}}
+	s := &stores{first: map[*graph.Value]*store{}}
 	for _, v := range g.Params {
 		p, _ := l.Param(v.Name)
 		s.put(v, &store{space: inParams, off: p.Off})
@@ -54,25 +71,25 @@ func newStores(g *graph.Graph, l *engine.Layout) (*stores, error) {
 		}
 	}
 	for _, v := range g.Inputs {
-		s.of[v].pin = true
+		s.of(v).pin = true
 	}
 	for _, o := range g.Outputs {
-		s.of[o.Value].pin = true
+		s.of(o.Value).pin = true
 	}
 	s.placeGrads(g, l)
 	return s, nil
 }
 
 func (s *stores) put(v *graph.Value, st *store) {
-	s.of[v] = st
+	s.first[v] = st
 	s.all = append(s.all, st)
 }
 
 func (s *stores) assign(n *graph.Node, v *graph.Value) {
 	switch {
-	case s.of[v] != nil:
+	case s.of(v) != nil:
 	case n.Op == "reshape":
-		s.of[v] = s.of[n.In[0]]
+		s.first[v] = s.of(n.In[0])
 	case n.Op == "const":
 		s.put(v, &store{space: inConst, data: n.Attr.(graph.ConstAttr).Data})
 	default:
@@ -85,7 +102,7 @@ func (s *stores) assign(n *graph.Node, v *graph.Value) {
 func (s *stores) placeGrads(g *graph.Graph, l *engine.Layout) {
 	for _, d := range g.Grads {
 		p, _ := l.Param(d.Param.Name)
-		if st := s.of[d.Value]; st.space == inArena && !st.pin && st.span.size == 4*p.Len() {
+		if st := s.of(d.Value); st.space == inArena && !st.pin && st.span.size == 4*p.Len() {
 			st.space, st.off = inGrads, p.Off
 		}
 	}
@@ -96,7 +113,7 @@ func (s *stores) copiedGrads(g *graph.Graph, l *engine.Layout) []graph.Grad {
 	var out []graph.Grad
 	for _, d := range g.Grads {
 		p, _ := l.Param(d.Param.Name)
-		if st := s.of[d.Value]; st.space != inGrads || st.off != p.Off {
+		if st := s.of(d.Value); st.space != inGrads || st.off != p.Off {
 			out = append(out, d)
 		}
 	}
@@ -109,17 +126,17 @@ func (s *stores) live(ops []*op) {
 	last := map[*store]int{}
 	for i, o := range ops {
 		for _, v := range o.touches() {
-			last[s.of[v]] = i
+			last[s.of(v)] = i
 		}
 	}
 	for i, o := range ops {
 		for _, v := range o.results() {
-			st := s.of[v]
+			st := s.of(v)
 			if st.space != inArena || st.span.first >= 0 {
 				continue
 			}
 			if host := s.host(o, v, i, last); host != nil {
-				s.merge(st, host)
+				st.host = host
 				last[host] = max(last[host], last[st])
 				continue
 			}
@@ -136,36 +153,24 @@ func (s *stores) live(ops []*op) {
 
 // host finds an operand of op i whose memory its first result may take over.
 func (s *stores) host(o *op, v *graph.Value, i int, last map[*store]int) *store {
-	if v.Index != 0 || s.of[v].pin {
+	if v.Index != 0 || s.of(v).pin {
 		return nil
 	}
 	for _, k := range o.inPlace {
-		h := s.of[o.node.In[k]]
-		if h.space == inArena && !h.pin && last[h] == i && h.span.size == s.of[v].span.size {
+		h := s.of(o.node.In[k])
+		if h.space == inArena && !h.pin && last[h] == i && h.span.size == s.of(v).span.size {
 			return h
 		}
 	}
 	return nil
 }
 
-func (s *stores) merge(from, into *store) {
-	for v, st := range s.of {
-		if st == from {
-			s.of[v] = into
-		}
-	}
-}
-
 // plan places the arena's stores and the ops' own work space, and returns the arena's size and
 // its lower bound in bytes.
 func (s *stores) plan(ops []*op) (arena, lower int) {
-	used := map[*store]bool{}
-	for _, st := range s.of {
-		used[st] = true
-	}
 	var spans []*span
 	for _, st := range s.all {
-		if used[st] && st.space == inArena && st.span.first >= 0 {
+		if st.host == nil && st.space == inArena && st.span.first >= 0 {
 			spans = append(spans, &st.span)
 		}
 	}
