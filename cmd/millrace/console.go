@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -49,6 +50,8 @@ func (c *console) complain(err error) {
 	case err == nil:
 	case exitCode(err) == exitUsage:
 		c.remark("%v (see millrace --help)", err)
+	case exitCode(err) == exitInterrupted:
+		c.remark("%s", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 	default:
 		c.remark("%v", err)
 	}

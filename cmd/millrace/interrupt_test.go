@@ -78,7 +78,7 @@ func TestInterruptedOnceEndsGracefully(t *testing.T) {
 		if code != exitInterrupted || out != "saved\n" {
 			t.Errorf("%v: exit code %d, output %q", s, code, out)
 		}
-		if !strings.HasSuffix(remarks, "millrace: step 12 of 20: context canceled\n") || strings.Count(remarks, "\n") != 2 {
+		if !strings.HasSuffix(remarks, "millrace: step 12 of 20: interrupted\n") || strings.Count(remarks, "\n") != 2 {
 			t.Errorf("%v: %q", s, remarks)
 		}
 	}
