@@ -6,11 +6,13 @@ import (
 	"millrace.dev/learn/internal/cpu"
 )
 
+// tiny is denormal; both are variables of the package so that the compiler cannot multiply them.
+var tiny, half = float32(1e-40), float32(0.5)
+
 // TestKernelsFlushDenormalsAndRestore: assembly counts denormals as zero, and Go's own arithmetic
 // after it does not, so every kernel restores the state it found.
 func TestKernelsFlushDenormalsAndRestore(t *testing.T) {
 	const n = 48
-	tiny, half := float32(1e-40), float32(0.5)
 	x, y, z := make([]float32, n), make([]float32, n), make([]float32, n)
 	args, halves := make([]uint8, n), make([]uint16, n)
 	p := Pool{N: 1, H: 1, W: 2, C: n / 2, KH: 1, KW: 2, StrideH: 1, StrideW: 2, DilH: 1, DilW: 1}
