@@ -156,25 +156,35 @@ func bnGradMaskedGeneric(sum, sumX, dy, x, y, mean []float32, rows, cols int) {
 }
 
 func bnInputGeneric(dx, _, dy, x, _, mean, coef []float32, rows, cols int) {
-	bnInputResidualGeneric(dx, nil, dy, x, nil, mean, coef, rows, cols)
+	for r := range rows {
+		at := r * cols
+		bnInputRow(dx[at:at+cols], dy[at:at+cols], x[at:at+cols], mean, coef)
+	}
 }
 
 func bnInputMaskedGeneric(dx, _, dy, x, y, mean, coef []float32, rows, cols int) {
-	bnInputResidualGeneric(dx, nil, dy, x, y, mean, coef, rows, cols)
+	for r := range rows {
+		at := r * cols
+		d := dx[at : at+cols]
+		reluGradGeneric(d, dy[at:at+cols], y[at:at+cols])
+		bnInputRow(d, d, x[at:at+cols], mean, coef)
+	}
 }
 
 func bnInputResidualGeneric(dx, dres, dy, x, y, mean, coef []float32, rows, cols int) {
-	a, c0, c1 := coef[:cols], coef[cols:2*cols], coef[2*cols:]
 	for r := range rows {
 		at := r * cols
-		for c, g := range dy[at : at+cols] {
-			if y != nil && !(y[at+c] > 0) {
-				g = 0
-			}
-			if dres != nil {
-				dres[at+c] = g
-			}
-			dx[at+c] = a[c] * (g - c0[c] - (x[at+c]-mean[c])*c1[c])
-		}
+		d := dres[at : at+cols]
+		reluGradGeneric(d, dy[at:at+cols], y[at:at+cols])
+		bnInputRow(dx[at:at+cols], d, x[at:at+cols], mean, coef)
+	}
+}
+
+func bnInputRow(dx, dy, x, mean, coef []float32) {
+	n := len(dx)
+	k, c0, c1 := coef[:n], coef[n:2*n], coef[2*n:3*n]
+	dy, x, mean = dy[:n], x[:n], mean[:n]
+	for c := range dx {
+		dx[c] = k[c] * (dy[c] - c0[c] - (x[c]-mean[c])*c1[c])
 	}
 }

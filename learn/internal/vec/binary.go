@@ -100,10 +100,7 @@ func (op Op) eval(x, y float32) float32 {
 	case OpLT:
 		return indicator(x < y)
 	default: // OpAddReLU
-		if s := x + y; !(s < 0) {
-			return s
-		}
-		return 0
+		return max(x+y, 0)
 	}
 }
 
@@ -173,7 +170,7 @@ func ltGeneric(dst, x, y []float32) {
 func addReLUGeneric(dst, x, y []float32) {
 	y = y[:len(dst)]
 	for i, v := range x[:len(dst)] {
-		dst[i] = OpAddReLU.eval(v, y[i])
+		dst[i] = max(v+y[i], 0)
 	}
 }
 

@@ -11,6 +11,7 @@ const (
 	ln2Lo   = -2.12194440e-4
 	expMax  = 88.72284   // above it exp overflows
 	expMin  = -87.336544 // below it exp is less than the smallest normal number
+	toWhole = 3 << 22    // adding it leaves no bits for a fraction: the sum is rounded to a whole number
 	sqrtHlf = 0x3f3504f3 // bits of √½
 	minNorm = 0x1p-126   // smallest normal float32
 )
@@ -27,7 +28,7 @@ func exp32(x float32) float32 {
 	case x < expMin:
 		return 0
 	}
-	n := float32(math.RoundToEven(float64(x * log2e)))
+	n := float32(x*log2e+toWhole) - toWhole
 	r := x - n*ln2Hi
 	r -= n * ln2Lo
 	p := float32(1.9875691500e-4)
@@ -58,10 +59,14 @@ func log32(x float32) float32 {
 	e := int32(b-sqrtHlf) >> 23
 	m := math.Float32frombits(b-uint32(e)<<23) - 1
 	p := float32(7.0376836292e-2)
-	for _, c := range [...]float32{-1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
-		-1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1} {
-		p = p*m + c
-	}
+	p = p*m - 1.1514610310e-1
+	p = p*m + 1.1676998740e-1
+	p = p*m - 1.2420140846e-1
+	p = p*m + 1.4249322787e-1
+	p = p*m - 1.6668057665e-1
+	p = p*m + 2.0000714765e-1
+	p = p*m - 2.4999993993e-1
+	p = p*m + 3.3333331174e-1
 	z := m * m
 	y := p*m*z + float32(e)*ln2Lo - 0.5*z
 	return m + y + float32(e)*ln2Hi

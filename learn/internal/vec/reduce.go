@@ -137,7 +137,9 @@ func dotGeneric(x, y []float32) float32 {
 func maxOfGeneric(x []float32) float32 {
 	m := -inf32
 	for _, v := range x {
-		m = max(m, v)
+		if v > m || v != v { // nothing is larger than a NaN
+			m = v
+		}
 	}
 	return m
 }

@@ -87,26 +87,44 @@ func affineAddReLURowsGeneric(dst, x, res, mean, scale, shift []float32, rows, c
 	affineRows(dst, x, res, mean, scale, shift, rows, cols, true)
 }
 
+// affineRows takes the columns in blocks and keeps a block's numbers, or what stands for absent
+// ones, in arrays, so that the loop over a row is free of choices.
 func affineRows(dst, x, res, mean, scale, shift []float32, rows, cols int, relu bool) {
-	for r := range rows {
-		d, xs, rs := dst[r*cols:][:cols], x[r*cols:][:cols], tail(res, r*cols)
-		for i, v := range xs {
-			if mean != nil {
-				v -= mean[i]
+	var m, k, b [64]float32
+	for c := 0; c < cols; c += len(m) {
+		n := min(len(m), cols-c)
+		columns(&m, mean, c, n, 0)
+		columns(&k, scale, c, n, 1)
+		columns(&b, shift, c, n, 0)
+		for r := range rows {
+			at := r*cols + c
+			d := dst[at : at+n]
+			if res == nil {
+				for i, v := range x[at : at+n] {
+					j := i % len(m)
+					d[i] = (v-m[j])*k[j] + b[j]
+				}
+			} else {
+				rs := res[at : at+n]
+				for i, v := range x[at : at+n] {
+					j := i % len(m)
+					d[i] = (v-m[j])*k[j] + b[j] + rs[i]
+				}
 			}
-			if scale != nil {
-				v *= scale[i]
+			if relu {
+				reluGeneric(d, d)
 			}
-			if shift != nil {
-				v += shift[i]
-			}
-			if rs != nil {
-				v += rs[i]
-			}
-			if relu && v < 0 {
-				v = 0
-			}
-			d[i] = v
 		}
+	}
+}
+
+// columns copies n numbers of v from c on, or fills in what stands for a nil v.
+func columns(to *[64]float32, v []float32, c, n int, absent float32) {
+	if v != nil {
+		copy(to[:n], v[c:])
+		return
+	}
+	for i := range to {
+		to[i] = absent
 	}
 }

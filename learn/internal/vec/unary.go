@@ -53,10 +53,7 @@ func ClampGrad(dx, dy, x []float32, lo, hi float32) { run3s(&clampGradTab, dx, d
 
 func reluGeneric(dst, x []float32) {
 	for i, v := range x[:len(dst)] {
-		if v < 0 {
-			v = 0
-		}
-		dst[i] = v
+		dst[i] = max(v, 0)
 	}
 }
 
