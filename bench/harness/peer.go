@@ -29,6 +29,11 @@ type Info struct {
 	Flops    float64 `json:"flops"` // floating-point operations in one step of row "fma"
 }
 
+// Loaded is the answer to "load".
+type Loaded struct {
+	Params float64 `json:"params"` // numbers that a step trains; 0 where there are none
+}
+
 // Burst is one answer to "run": so many steps in so many seconds.
 type Burst struct {
 	Wall    float64 `json:"wall"`
@@ -138,7 +143,11 @@ type PeerError struct{ Peer, Request, Message string }
 func (e *PeerError) Error() string { return fmt.Sprintf("%s: %s: %s", e.Peer, e.Request, e.Message) }
 
 // Load builds, compiles and warms up a row.
-func (p *Peer) Load(row, variant string) error { return p.ask(&Burst{}, "load", row, variant) }
+func (p *Peer) Load(row, variant string) (Loaded, error) {
+	var l Loaded
+	err := p.ask(&l, "load", row, variant)
+	return l, err
+}
 
 // Drop frees a row.
 func (p *Peer) Drop(row, variant string) error { return p.ask(&Burst{}, "drop", row, variant) }

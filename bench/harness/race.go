@@ -16,6 +16,7 @@ type Entrant struct {
 	Label   string // in reports
 	Quantum int    // steps come in multiples of it; 0 means 1
 
+	Loaded  Loaded
 	Bursts  []Burst
 	Failure error // why it takes no part
 
@@ -102,7 +103,8 @@ func (e *Entrant) Stand(err error) error {
 
 // ready loads an entrant and finds how many steps fill a burst.
 func (e *Entrant) ready(burst time.Duration) error {
-	if err := e.Peer.Load(e.Row, e.Variant); err != nil {
+	var err error
+	if e.Loaded, err = e.Peer.Load(e.Row, e.Variant); err != nil {
 		return err
 	}
 	quantum := max(e.Quantum, 1)

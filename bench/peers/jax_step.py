@@ -149,8 +149,9 @@ def build(row, variant):
              [jnp.zeros_like(w) for w in params.weights],
              [jnp.asarray(s) for s in params.stats])
 
+    params = sum(w.size for w in params.weights)
     if variant == "scan":
-        return scan(step, state, jnp.stack(xs), jnp.stack(ys))
+        return scan(step, state, jnp.stack(xs), jnp.stack(ys)), params
     step = jax.jit(step, donate_argnums=(0, 1, 2))
 
     def run(steps):
@@ -161,7 +162,7 @@ def build(row, variant):
         state = jax.block_until_ready((weights, moments, stats))
         return float(loss)
 
-    return run
+    return run, params
 
 
 def scan(step, state, xs, ys):

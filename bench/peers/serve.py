@@ -2,7 +2,7 @@
 
 A peer's file calls serve() with what it is and with a function that builds one
 row: build(row, variant) returns a function run(steps) that does so many steps and
-returns the last loss. Building, compiling and warming up happen under the verb load,
+returns the last loss, and the number of parameters that it trains. Building, compiling and warming up happen under the verb load,
 outside of every measured burst.
 """
 import gc
@@ -29,8 +29,9 @@ def serve(info, build):
             return info
         row, variant = words[:2]
         if verb in ("load", "first"):
-            run = loaded[row, variant] = build(row, variant)
-            return {"loss": run(WARM_UP if verb == "load" else 1)}
+            run, params = build(row, variant)
+            loaded[row, variant] = run
+            return {"loss": run(WARM_UP if verb == "load" else 1), "params": params}
         if verb == "drop":
             loaded.pop((row, variant), None)
             gc.collect()

@@ -88,7 +88,7 @@ def build(row, variant):
             optimizer.step()
         return loss.item()
 
-    return run
+    return run, sum(p.numel() for p in model.parameters())
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ func (s *setting) jax(threads int) harness.Command {
 		"JAX_PLATFORMS=cpu",
 		"JAX_CPU_ENABLE_ASYNC_DISPATCH=0",
 		"JAX_COMPILATION_CACHE_DIR=" + s.cache("jax"),
+		"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0",
 	}, python, "peers/jax_step.py")
 }
 

@@ -152,6 +152,11 @@ func (b *stepBench) race(ctx context.Context, t trio, what task) error {
 	if err := harness.Race(ctx, field, b.pace); err != nil {
 		return err
 	}
+	for _, e := range field {
+		if e.Failure == nil && e.Loaded.Params != work[what.model].params {
+			return fmt.Errorf("%s: %s trains %.0f parameters, the model has %.0f", name, e.Label, e.Loaded.Params, work[what.model].params)
+		}
+	}
 	b.report.Stand(name, field)
 
 	clock, floor := clockOf(t.threads), what.floor(b.limits, t.threads)
@@ -198,7 +203,7 @@ func (b *stepBench) steady(ours *harness.Peer) error {
 		progress("steady/" + what.String())
 		e := &harness.Entrant{Peer: ours, Row: what.String(), Variant: "step"}
 		var burst harness.Burst
-		err := ours.Load(e.Row, e.Variant)
+		_, err := ours.Load(e.Row, e.Variant)
 		if err == nil {
 			burst, err = ours.Run(e.Row, e.Variant, steps)
 		}

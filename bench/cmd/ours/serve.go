@@ -35,13 +35,19 @@ type burst struct {
 // warmUp is the number of steps under "load".
 const warmUp = 8
 
+// loaded is the answer to "load".
+type loaded struct {
+	Loss   float64 `json:"loss"`
+	Params int     `json:"params"` // numbers that a step trains
+}
+
 // serve answers requests until in ends.
-func serve(in io.Reader, out io.Writer, info peerInfo, build func(row, variant string) (runner, error)) error {
-	loaded := map[string]runner{}
+func serve(in io.Reader, out io.Writer, info peerInfo, build func(row, variant string) (runner, int, error)) error {
+	runners := map[string]runner{}
 	answers := json.NewEncoder(out)
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
-		reply, err := answer(strings.Fields(lines.Text()), info, loaded, build)
+		reply, err := answer(strings.Fields(lines.Text()), info, runners, build)
 		if err != nil {
 			reply = map[string]string{"error": err.Error()}
 		}
@@ -52,7 +58,7 @@ func serve(in io.Reader, out io.Writer, info peerInfo, build func(row, variant s
 	return lines.Err()
 }
 
-func answer(words []string, info peerInfo, loaded map[string]runner, build func(row, variant string) (runner, error)) (any, error) {
+func answer(words []string, info peerInfo, runners map[string]runner, build func(row, variant string) (runner, int, error)) (any, error) {
 	if len(words) == 1 && words[0] == "info" {
 		return info, nil
 	}
@@ -63,23 +69,23 @@ func answer(words []string, info peerInfo, loaded map[string]runner, build func(
 	key := row + " " + variant
 	switch words[0] {
 	case "load", "first":
-		run, err := build(row, variant)
+		run, params, err := build(row, variant)
 		if err != nil {
 			return nil, err
 		}
-		loaded[key] = run
+		runners[key] = run
 		steps := 1
 		if words[0] == "load" {
 			steps = warmUp
 		}
 		loss, err := run(steps)
-		return burst{Steps: steps, Loss: loss}, err
+		return loaded{loss, params}, err
 	case "drop":
-		delete(loaded, key)
+		delete(runners, key)
 		runtime.GC()
 		return struct{}{}, nil
 	case "run":
-		run := loaded[key]
+		run := runners[key]
 		if run == nil || len(words) < 4 {
 			return nil, fmt.Errorf("%q has not been loaded or lacks a number of steps", key)
 		}

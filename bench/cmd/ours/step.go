@@ -24,44 +24,50 @@ var samples = map[string]tensor.Shape{"mlp": {28, 28, 1}, "lenet": {28, 28, 1}, 
 
 type builder struct{ engine *cpu.Engine }
 
-// build makes a row ready: MODEL/B=BATCH for the variant step, MxNxK[:tA][:tB] for gemm.
-func (b builder) build(row, variant string) (runner, error) {
+// build makes a row ready: MODEL/B=BATCH for the variant step, MxNxK[:tA][:tB] for gemm. It gives the
+// number of parameters too.
+func (b builder) build(row, variant string) (runner, int, error) {
 	switch variant {
 	case "step":
 		return b.step(row)
 	case "gemm":
-		return b.gemm(row)
+		run, err := b.gemm(row)
+		return run, 0, err
 	}
-	return nil, fmt.Errorf("unknown variant %q", variant)
+	return nil, 0, fmt.Errorf("unknown variant %q", variant)
 }
 
-func (b builder) step(row string) (runner, error) {
+func (b builder) step(row string) (runner, int, error) {
 	name, size, ok := strings.Cut(row, "/B=")
 	batch, err := strconv.Atoi(size)
 	if !ok || err != nil {
-		return nil, fmt.Errorf("row %q is not MODEL/B=BATCH", row)
+		return nil, 0, fmt.Errorf("row %q is not MODEL/B=BATCH", row)
 	}
 	model, err := nn.ByName(name, samples[name], 10)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	graph, err := train.StepGraph(model, batch, nn.Loss{Kind: nn.CrossEntropy}, optim.SGD(0.9))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	program, err := b.engine.Compile(graph, engine.Options{})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	vectors := program.Layout().NewVectors()
 	if err := model.Init(vectors, 1); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	replica, err := program.NewReplica(vectors)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return stepper(replica, model.InputName(0)), nil
+	params := 0
+	for _, p := range program.Layout().Params {
+		params += p.Len()
+	}
+	return stepper(replica, model.InputName(0)), params, nil
 }
 
 func stepper(replica engine.Replica, input string) runner {
