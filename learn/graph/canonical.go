@@ -277,7 +277,7 @@ func simplifyMatMul(r *rewriter, a MatMulAttr, in []*Value) *Value {
 	in = slices.Clone(in)
 	found := false
 	for k, flag := range []*bool{&a.TransA, &a.TransB} {
-		if m := r.maker(in[k], "transpose"); m != nil {
+		if m := r.maker(in[k], "transpose"); m != nil && m.Attr.(PermAttr).Perm[0] == 1 {
 			in[k], *flag, found = m.In[0], !*flag, true
 		}
 	}

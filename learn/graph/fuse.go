@@ -13,14 +13,11 @@ type fuser struct {
 func fuse(g *Graph) {
 	f := &fuser{g, map[*Value][]*Node{}, map[*Value]bool{}, map[*Value][]*Node{}}
 	for _, n := range g.Nodes {
-		def, _ := Lookup(n.Op)
-		for k, v := range n.In {
+		for _, v := range n.In {
 			f.users[v] = append(f.users[v], n)
-			for _, m := range def.Mutates {
-				if m == k {
-					f.writers[v] = append(f.writers[v], n)
-				}
-			}
+		}
+		for _, v := range n.overwrites() {
+			f.writers[v] = append(f.writers[v], n)
 		}
 	}
 	for _, o := range g.Outputs {
@@ -150,6 +147,9 @@ func (f *fuser) maskNormGrad(n *Node) {
 	if reader == nil || reader.Op != "batch_norm_grad" || reader.In[0] != out || reader.Attr.(NormGradAttr).Mask {
 		return
 	}
+	if f.overwritten(n.In, n.ID, reader.ID) {
+		return
+	}
 	reader.Attr = NormGradAttr{Mask: true}
 	reader.In[0] = n.In[0]
 	reader.In = append(reader.In, n.In[1])
@@ -204,12 +204,8 @@ func (f *fuser) place(p, n *Node, v *Value, extra []*Value) bool {
 }
 
 func (f *fuser) canSink(p *Node, to int, v *Value) bool {
-	for _, x := range p.In {
-		for _, w := range f.writers[x] {
-			if w.ID > p.ID && w.ID <= to {
-				return false
-			}
-		}
+	if f.overwritten(p.In, p.ID, to) {
+		return false
 	}
 	for _, o := range p.Out {
 		for _, u := range f.users[o] {
@@ -219,6 +215,18 @@ func (f *fuser) canSink(p *Node, to int, v *Value) bool {
 		}
 	}
 	return true
+}
+
+// overwritten reports whether a node behind from and up to to overwrites one of the values.
+func (f *fuser) overwritten(vs []*Value, from, to int) bool {
+	for _, v := range vs {
+		for _, w := range f.writers[v] {
+			if w.ID > from && w.ID <= to {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (f *fuser) replaceUser(v *Value, old, now *Node) {

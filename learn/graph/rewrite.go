@@ -8,10 +8,11 @@ type rule func(r *rewriter, n *Node, in []*Value) []*Value
 
 // rewriter carries a graph over into a new one, node by node.
 type rewriter struct {
-	*Graph                     // the new graph
-	to       map[*Value]*Value // from old values to new ones
-	changed  map[*Value]bool   // new params and states that a node so far overwrites
-	oldUsers map[*Value]int    // uses of the old values
+	*Graph                        // the new graph
+	to          map[*Value]*Value // from old values to new ones
+	changed     map[*Value]bool   // new params and states that a node so far overwrites
+	overwritten map[string]bool   // names of the params and states that any node overwrites
+	oldUsers    map[*Value]int    // uses of the old values
 }
 
 // rewrite makes a new graph with the rule applied to every node.
@@ -19,7 +20,7 @@ func rewrite(g *Graph, apply rule) (*Graph, error) {
 	if g.err != nil {
 		return nil, g.err
 	}
-	r := &rewriter{New(), make(map[*Value]*Value, len(g.Nodes)), map[*Value]bool{}, countUses(g)}
+	r := &rewriter{New(), make(map[*Value]*Value, len(g.Nodes)), map[*Value]bool{}, written(g), countUses(g)}
 	for _, n := range g.Nodes {
 		if isSource(n.Op) {
 			r.copySource(n)
@@ -67,17 +68,14 @@ func (r *rewriter) step(n *Node, apply rule) {
 		in[i] = r.to[v]
 	}
 	out := apply(r, n, in)
-	if out == nil {
+	if out == nil || r.exposed(out) {
 		out = r.keep(n, in)
 	}
 	for i, o := range n.Out {
 		r.to[o] = out[i]
 	}
-	def, _ := Lookup(n.Op)
-	for _, k := range def.Mutates {
-		if k < len(in) {
-			r.changed[in[k]] = true
-		}
+	for _, v := range n.overwrites() {
+		r.changed[r.to[v]] = true
 	}
 }
 
@@ -86,6 +84,12 @@ func (r *rewriter) at(path string) {
 	if path != "" {
 		r.path = append(r.path, path)
 	}
+}
+
+// exposed reports whether one of the values is a param or state that some node overwrites:
+// what was computed from it must not change with it.
+func (r *rewriter) exposed(vs []*Value) bool {
+	return slices.ContainsFunc(vs, func(v *Value) bool { return r.overwritten[v.Name] })
 }
 
 // keep appends the node unchanged.
@@ -104,6 +108,29 @@ func (r *rewriter) maker(v *Value, op string) *Node {
 		return nil
 	}
 	return v.Node
+}
+
+// written names the params and states that a node of the graph overwrites.
+func written(g *Graph) map[string]bool {
+	names := map[string]bool{}
+	for _, n := range g.Nodes {
+		for _, v := range n.overwrites() {
+			names[v.Name] = true
+		}
+	}
+	return names
+}
+
+// overwrites lists the operands that the node changes.
+func (n *Node) overwrites() []*Value {
+	vs := []*Value{}
+	def, _ := Lookup(n.Op)
+	for _, k := range def.Mutates {
+		if k < len(n.In) {
+			vs = append(vs, n.In[k])
+		}
+	}
+	return vs
 }
 
 // countUses counts the operands, outputs and gradients that each value serves as.

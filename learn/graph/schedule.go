@@ -56,12 +56,9 @@ func lastBefore(g *Graph, update *Node, readers map[*Value]int) *Node {
 			at = max(at, v.Node.ID)
 		}
 	}
-	def, _ := Lookup(update.Op)
-	for _, k := range def.Mutates {
-		if k < len(update.In) {
-			if last, read := readers[update.In[k]]; read {
-				at = max(at, last)
-			}
+	for _, v := range update.overwrites() {
+		if last, read := readers[v]; read {
+			at = max(at, last)
 		}
 	}
 	if at < 0 {

@@ -45,16 +45,13 @@ func (e *Eval) Ints(name string) []int32 {
 
 // Run computes every value of the graph.
 func (e *Eval) Run(step engine.Step) error {
-	settled := false
-	for i := range e.m.ops {
-		o := &e.m.ops[i]
-		if o.late && !settled {
-			e.m.settle(false)
-			settled = true
-		}
-		if err := e.m.exec(o, step); err != nil {
-			return fmt.Errorf("oracle: %w", err)
-		}
+	exec := func(o *op) error { return e.m.exec(o, step) }
+	if err := e.m.each(false, exec); err != nil {
+		return fmt.Errorf("oracle: %w", err)
+	}
+	e.m.settle(false)
+	if err := e.m.each(true, exec); err != nil {
+		return fmt.Errorf("oracle: %w", err)
 	}
 	return nil
 }

@@ -116,15 +116,9 @@ func (m *machine) settle(round bool) {
 // trace runs everything but updates and reports the first result, param, state or input that
 // is not finite.
 func (m *machine) trace(step engine.Step) error {
-	settled := false
-	for i := range m.ops {
-		o := &m.ops[i]
+	look := func(o *op) error {
 		if o.node.Op == "update" {
-			continue
-		}
-		if o.late && !settled {
-			m.settle(true)
-			settled = true
+			return nil
 		}
 		if o.run != nil {
 			o.step = step
@@ -135,6 +129,24 @@ func (m *machine) trace(step engine.Step) error {
 		for _, a := range o.out {
 			if at, x := a.finite(); at >= 0 {
 				return nonFinite(o.node, describe(o.node), x)
+			}
+		}
+		return nil
+	}
+	if err := m.each(false, look); err != nil {
+		return err
+	}
+	m.settle(true)
+	return m.each(true, look)
+}
+
+// each calls f for the nodes that belong to the update stage, or for those that do not, in
+// order, up to the first error.
+func (m *machine) each(late bool, f func(o *op) error) error {
+	for i := range m.ops {
+		if o := &m.ops[i]; o.late == late {
+			if err := f(o); err != nil {
+				return err
 			}
 		}
 	}

@@ -151,14 +151,7 @@ func (r *replica) update(step engine.Step) error {
 	for k, d := range r.p.g.Grads {
 		loadF32(r.m.grads[k].f, r.gradVector(d))
 	}
-	for i := range r.m.ops {
-		if o := &r.m.ops[i]; o.late {
-			if err := r.m.exec(o, step); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return r.m.each(true, func(o *op) error { return r.m.exec(o, step) })
 }
 
 func (r *replica) store(stage engine.Stage) {
