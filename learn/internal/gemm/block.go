@@ -13,6 +13,7 @@ const (
 	maxDepth = 2048
 	// maxCall bounds the multiply-adds of one call into assembly, which the scheduler cannot interrupt.
 	maxCall = 1 << 20
+	minWork = 16
 	// residentB is how many floats of a column panel of B may stay in the first-level cache beside A and C.
 	residentB = 4096
 	// residentL2 is how many floats of B a pass over the rows may reuse from the second-level cache.
@@ -181,7 +182,8 @@ func (p *pass) call(r, m, mr int, col columnSpan, count, at, bt, ct, biasTiles i
 	if b.lane {
 		id |= laneID
 	}
-	most := max(1, maxCall/(mr*col.size*families[p.level].lanes*max(1, p.nj*p.nk)))
+	// Short sums are bound by the memory of C: each element counts as if it were minWork long.
+	most := max(1, maxCall/(mr*col.size*families[p.level].lanes*max(minWork, p.nj*p.nk)))
 	for count > 0 {
 		t.nt = min(count, most)
 		if t.nj > 0 {

@@ -182,9 +182,14 @@ func (g *matmul) compute(chunk int, args *Args, worker []float32) {
 	for k := 0; k == 0 || k < g.k; k += g.depth {
 		b := whole
 		b.nk = min(g.depth, g.k-k)
-		b.part(k == 0, k+b.nk == g.k)
+		last := k+b.nk == g.k
+		b.part(k == 0, last)
 		used := g.operandB(&b, r, k, args, worker)
 		a := r.Row0*b.am + k*b.ak
+		if g.transA && !last {
+			b.next = uintptr(at(args.A, a+b.nk*b.ak))
+			b.nextLines, b.nextRow = ceil(b.m, 16)+1, g.m
+		}
 		if !g.padA {
 			b.a = at(args.A, a)
 			b.run()
