@@ -156,6 +156,17 @@ func (j *Journal) sync() error {
 	return j.file.Sync()
 }
 
+// Sync writes and syncs what is buffered, so that it is on disk before
+// something that rests on it, such as a checkpoint.
+func (j *Journal) Sync() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file == nil {
+		return nil
+	}
+	return j.sync()
+}
+
 // newestDecision returns the largest ID of a decision in the journal.
 func (j *Journal) newestDecision() uint64 {
 	j.mu.Lock()

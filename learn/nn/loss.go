@@ -5,7 +5,8 @@ import (
 	"millrace.dev/learn/tensor"
 )
 
-// Loss turns a model's output and a target into the number that training lowers.
+// Loss turns a model's output and a target into the number that training lowers. The zero value
+// is cross-entropy.
 type Loss struct {
 	Kind      LossKind
 	Smoothing float32 `json:",omitempty"` // of CrossEntropy: share of the target spread over all classes
@@ -24,9 +25,12 @@ const (
 	Huber        LossKind = LossKind(graph.Huber)
 )
 
+// Classifies reports whether the targets are class labels.
+func (l Loss) Classifies() bool { return l.Kind == CrossEntropy || l.Kind == "" }
+
 // Target is the spec of the target for a prediction.
 func (l Loss) Target(pred graph.Spec) graph.Spec {
-	if l.Kind == CrossEntropy {
+	if l.Classifies() {
 		return graph.Spec{DType: tensor.Int32, Shape: pred.Shape[:max(len(pred.Shape)-1, 0)]}
 	}
 	return pred
@@ -34,7 +38,7 @@ func (l Loss) Target(pred graph.Spec) graph.Spec {
 
 // Apply appends the loss to g.
 func (l Loss) Apply(g *graph.Graph, pred, target *graph.Value) *graph.Value {
-	if l.Kind == CrossEntropy {
+	if l.Classifies() {
 		a := graph.XentAttr{Smoothing: l.Smoothing, Ignore: graph.NoIgnore}
 		if l.Ignore != nil {
 			a.Ignore = *l.Ignore

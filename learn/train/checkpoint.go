@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 
 	"millrace.dev/internal/durable"
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/internal/bundle"
-	"millrace.dev/learn/tensor"
+	"millrace.dev/learn/nn"
 )
 
 const (
@@ -24,21 +24,23 @@ const (
 
 // State is, with the vectors, all that the future of a run depends on.
 type State struct {
-	Step   int         `json:"step"`   // steps taken
-	Cursor data.Cursor `json:"cursor"` // of the next batch
-	Seed   uint64      `json:"seed"`
-	Epoch  Metrics     `json:"epoch"` // of the running epoch so far
-	Best   float64     `json:"best"`  // best validation accuracy so far
-	Finger string      `json:"model"` // what the vectors belong to: the layout's description
+	Step    int         `json:"step"`    // steps taken
+	Cursor  data.Cursor `json:"cursor"`  // of the next batch
+	Running Metrics     `json:"running"` // of the running epoch so far
+	Epochs  []Epoch     `json:"epochs"`  // that are finished
 }
 
-// fingerprint describes a layout: which params and states of which shapes stand where.
-func fingerprint(l *engine.Layout) string {
-	s := ""
-	for _, p := range append(append([]engine.Place{}, l.Params...), l.States...) {
-		s += fmt.Sprintf("%s%v ", p.Name, p.Shape)
-	}
-	return fmt.Sprintf("%s+ %d slots", s, l.Slots)
+// description is a checkpoint's header.
+type description struct {
+	About identity `json:"about"`
+	State State    `json:"state"`
+}
+
+// checkpoint is a file that was read.
+type checkpoint struct {
+	path string
+	description
+	tensors []bundle.Tensor
 }
 
 // CheckpointError says which checkpoint cannot be used, and why.
@@ -56,31 +58,44 @@ func (e *CheckpointError) BadInput() bool { return true }
 
 // writeCheckpoint writes a new file, reads it back, and only then removes all but the one
 // before it.
-func writeCheckpoint(dir string, st State, v *engine.Vectors) error {
-	meta, err := json.Marshal(st)
+func writeCheckpoint(t *Trainer) error {
+	meta, err := json.Marshal(description{t.about, t.state})
 	if err != nil {
 		return err
 	}
-	f := &bundle.File{Kind: checkpointKind, Meta: meta, Tensors: vectorTensors(v)}
-	path := filepath.Join(dir, fmt.Sprintf("%012d%s", st.Step, checkpointSuffix))
+	f := &bundle.File{Kind: checkpointKind, Meta: meta, Tensors: tensors(t.vectors)}
+	path := filepath.Join(t.cfg.Dir, fmt.Sprintf("%012d%s", t.state.Step, checkpointSuffix))
 	if err := durable.WriteFile(path, func(w io.Writer) error { return bundle.Write(w, f) }); err != nil {
-		return fmt.Errorf("checkpoint %s: %w", path, err)
-	}
-	if _, _, err := readCheckpoint(path); err != nil {
 		return err
 	}
-	return dropOld(dir)
+	if err := bundle.VerifyFile(path); err != nil {
+		return &CheckpointError{path, err}
+	}
+	return dropOld(t.cfg.Dir)
 }
 
-func vectorTensors(v *engine.Vectors) []bundle.Tensor {
-	flat := func(name string, x []float32) bundle.Tensor {
-		return bundle.Tensor{Name: name, Shape: tensor.Shape{len(x)}, Data: x}
+// tensors views the vectors as named tensors: params, states, and a param's k-th optimizer slot
+// as param#k.
+func tensors(v *engine.Vectors) []bundle.Tensor {
+	var ts []bundle.Tensor
+	for _, p := range v.Layout.Params {
+		ts = append(ts, bundle.Tensor{Name: p.Name, Shape: p.Shape, Data: v.Param(p.Name)})
+		for k := range v.Slots {
+			ts = append(ts, bundle.Tensor{Name: fmt.Sprintf("%s#%d", p.Name, k), Shape: p.Shape, Data: v.Slot(k, p.Name)})
+		}
 	}
-	ts := []bundle.Tensor{flat("params", v.Params), flat("states", v.States)}
-	for i, s := range v.Slots {
-		ts = append(ts, flat(fmt.Sprintf("slot%d", i), s))
+	for _, s := range v.Layout.States {
+		ts = append(ts, bundle.Tensor{Name: s.Name, Shape: s.Shape, Data: v.State(s.Name)})
 	}
 	return ts
+}
+
+func names(ts []bundle.Tensor) []nn.Named {
+	list := make([]nn.Named, len(ts))
+	for i, t := range ts {
+		list[i] = nn.Named{Name: t.Name, Shape: t.Shape}
+	}
+	return list
 }
 
 // dropOld keeps the newest two checkpoints.
@@ -100,68 +115,75 @@ func dropOld(dir string) error {
 // checkpoints lists a directory's checkpoints, the newest first.
 func checkpoints(dir string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+checkpointSuffix))
-	sort.Sort(sort.Reverse(sort.StringSlice(paths)))
+	slices.Sort(paths)
+	slices.Reverse(paths)
 	return paths, err
 }
 
-func readCheckpoint(path string) (State, *bundle.File, error) {
-	var st State
-	f, err := os.Open(path)
-	if err != nil {
-		return st, nil, err
+// removeUnfinished removes what a process that was killed while it wrote has left.
+func removeUnfinished(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, ".*"+checkpointSuffix+".tmp"))
+	for _, p := range left {
+		_ = os.Remove(p) // a file that stays only takes up space
 	}
-	defer f.Close()
-	info, err := f.Stat()
+}
+
+func readCheckpoint(path string) (*checkpoint, error) {
+	b, err := bundle.ReadFile(path)
 	if err != nil {
-		return st, nil, err
-	}
-	b, err := bundle.Read(f, info.Size())
-	if err != nil {
-		return st, nil, &CheckpointError{path, err}
+		return nil, &CheckpointError{path, err}
 	}
 	if b.Kind != checkpointKind {
-		return st, nil, &CheckpointError{path, fmt.Errorf("the file is a %s", b.Kind)}
+		return nil, &CheckpointError{path, fmt.Errorf("the file is a %s", b.Kind)}
 	}
-	if err := json.Unmarshal(b.Meta, &st); err != nil {
-		return st, nil, &CheckpointError{path, err}
+	c := &checkpoint{path: path, tensors: b.Tensors}
+	if err := json.Unmarshal(b.Meta, &c.description); err != nil {
+		return nil, &CheckpointError{path, err}
 	}
-	return st, b, nil
+	if s := &c.State; s.Step < 0 || s.Cursor.Epoch < 0 || s.Cursor.Position < 0 {
+		return nil, &CheckpointError{path, fmt.Errorf("step %d, epoch %d and position %d cannot be", s.Step, s.Cursor.Epoch, s.Cursor.Position)}
+	}
+	return c, nil
 }
 
 // newestCheckpoint reads the newest checkpoint that is intact. It fails with fs.ErrNotExist
-// when there is none, and with the newest one's error when none is intact.
-func newestCheckpoint(dir string) (State, *bundle.File, error) {
+// when there is none, and with what is wrong with each when none is intact.
+func newestCheckpoint(dir string) (*checkpoint, error) {
 	paths, err := checkpoints(dir)
 	if err != nil {
-		return State{}, nil, err
+		return nil, err
 	}
-	var first error
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no checkpoint in %s: %w", dir, fs.ErrNotExist)
+	}
+	var wrong error
 	for _, p := range paths {
-		st, b, err := readCheckpoint(p)
+		c, err := readCheckpoint(p)
 		if err == nil {
-			return st, b, nil
+			return c, nil
 		}
-		first = errors.Join(first, err)
+		wrong = errors.Join(wrong, err)
 	}
-	if first == nil {
-		first = fmt.Errorf("no checkpoint in %s: %w", dir, fs.ErrNotExist)
-	}
-	return State{}, nil, first
+	return nil, wrong
 }
 
-// restore copies a checkpoint's vectors into v.
-func restore(b *bundle.File, v *engine.Vectors) error {
-	want := vectorTensors(v)
-	if len(b.Tensors) != len(want) {
-		return fmt.Errorf("it holds %d vectors, the model and optimizer need %d", len(b.Tensors), len(want))
+// restore makes the trainer go on where the checkpoint was written. The trainer is unchanged
+// when the checkpoint is not its own.
+func (c *checkpoint) restore(t *Trainer) error {
+	want := tensors(t.vectors)
+	if err := nn.CompareWeights(names(want), names(c.tensors)); err != nil {
+		return &CheckpointError{c.path, fmt.Errorf("it belongs to another model or optimizer: %w", err)}
 	}
-	for i, t := range b.Tensors {
-		if t.Name != want[i].Name || len(t.Data) != len(want[i].Data) {
-			return fmt.Errorf("it holds %s of %d numbers, the model and optimizer need %s of %d", t.Name, len(t.Data), want[i].Name, len(want[i].Data))
-		}
+	if err := t.about.same(c.About); err != nil {
+		return &CheckpointError{c.path, err}
 	}
-	for i, t := range b.Tensors {
-		copy(want[i].Data, t.Data)
+	from := map[string][]float32{}
+	for _, x := range c.tensors {
+		from[x.Name] = x.Data
 	}
+	for _, x := range want {
+		copy(x.Data, from[x.Name])
+	}
+	t.state, t.savedStep = c.State, c.State.Step
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 
 // Config says what to train, on what, and how.
 type Config struct {
-	Model     *nn.Model
-	Loss      nn.Loss
+	Model     *nn.Model // of one input and one output: the logits
+	Loss      nn.Loss   // cross-entropy
 	Optimizer optim.Optimizer
 	Schedule  optim.Schedule
 	Train     data.Dataset // normalised as the network wants it
@@ -28,32 +28,37 @@ type Config struct {
 	Engine  engine.Engine
 	Threads ThreadSetter // how the number of threads is changed; nil leaves it alone
 	Choices []int        // numbers of threads to choose from, ascending; fewer than two for no choice
+	Reducer Reducer      // combines gradients with other workers; nil for none
 
 	// Dir is where checkpoints go; "" for none. One is written after Every steps or EveryTime,
-	// whichever comes first (0 for never), at each epoch's end, and when the run ends.
+	// whichever comes first (0 for never), and when the run ends.
 	Dir       string
 	Every     int
 	EveryTime time.Duration
 
-	Journal  *control.Journal
-	Plateau  *control.Plateau   // lowers the setting LearningRateFactor; nil for none
-	Stop     *control.EarlyStop // nil for none
+	Journal  *control.Journal   // nil for one in memory
+	Plateau  *control.Plateau   // lowers the setting SettingRateFactor; nil for none
+	Stop     *control.EarlyStop // changes the setting SettingTraining; nil for none
 	Observer Observer           // nil for none
 }
 
 // ThreadSetter is an engine whose number of threads can be changed between steps.
 type ThreadSetter interface{ SetThreads(n int) }
 
-// The names under which the trainer's signals and settings appear in a run's journal.
+// The names under which the trainer's signals and settings appear in a run's journal. The
+// losses and accuracies are measured at an epoch's end, so that policies on them decide the
+// same in every run; the progress signals are measured about twice a second.
 const (
 	SignalTrainLoss     = "training loss"
 	SignalTrainAccuracy = "training accuracy"
 	SignalValidLoss     = "validation loss"
 	SignalValidAccuracy = "validation accuracy"
 	SignalThroughput    = "throughput"
-	SettingRateFactor   = "learning rate factor"
-	SettingTraining     = "training"
-	SettingThreads      = "threads"
+	SignalRunningLoss   = "running loss"
+
+	SettingRateFactor = "learning rate factor"
+	SettingTraining   = "training"
+	SettingThreads    = "threads"
 )
 
 // Observer is told how a run goes. Its methods are called between steps, on the goroutine of
@@ -63,8 +68,9 @@ type Observer interface {
 	Window(Progress)
 	// Epoch reports on a finished epoch.
 	Epoch(Epoch)
-	// CheckpointFailed reports a checkpoint that could not be written; training goes on.
-	CheckpointFailed(err error)
+	// WriteFailed reports a checkpoint, or part of the journal, that could not be written;
+	// training goes on.
+	WriteFailed(err error)
 }
 
 // Progress of a run.
@@ -81,14 +87,15 @@ type Progress struct {
 	LR       float64
 }
 
-// Epoch is what is known at an epoch's end.
+// Epoch is what is known at an epoch's end. The last one of a run that ends after a number of
+// steps may be a part of an epoch.
 type Epoch struct {
-	Number   int // counted from 1
-	Step     int
-	LR       float64
-	Train    Metrics // measured during the epoch, while the weights changed
-	Valid    Metrics // measured after it; zero Samples when there is no validation set
-	Duration time.Duration
+	Number   int           `json:"epoch"` // counted from 1
+	Step     int           `json:"step"`
+	LR       float64       `json:"learning_rate"` // of the step after it
+	Train    Metrics       `json:"train"`         // measured during the epoch, while the weights changed
+	Valid    Metrics       `json:"valid"`         // measured after it; zero Samples when there is no validation set
+	Duration time.Duration `json:"nanoseconds"`   // of the part that this process trained
 }
 
 func (c *Config) check() error {
@@ -96,17 +103,34 @@ func (c *Config) check() error {
 	case c.Model == nil || c.Train == nil || c.Engine == nil || c.Schedule == nil:
 		return fmt.Errorf("train: a model, a training set, a schedule and an engine are needed")
 	case c.Batch < 1:
-		return &ConfigError{fmt.Sprintf("the batch size must be at least 1, not %d", c.Batch)}
+		return configErrorf("the batch size must be at least 1, not %d", c.Batch)
 	case c.Train.Len() == 0:
-		return &ConfigError{"the training set is empty"}
+		return configErrorf("the training set is empty")
 	case c.Epochs < 0 || c.Steps < 0 || c.Epochs == 0 && c.Steps == 0:
-		return &ConfigError{"a number of epochs or steps is needed"}
+		return configErrorf("a number of epochs or steps is needed")
+	case c.Model.NumInputs() != 1 || c.Model.NumOutputs() != 1:
+		return configErrorf("model %s has %d inputs and %d outputs; the trainer takes models with one of each", c.Model.Name, c.Model.NumInputs(), c.Model.NumOutputs())
+	case !c.Loss.Classifies():
+		return configErrorf("the loss %q needs targets of numbers; data sets have class labels", c.Loss.Kind)
 	}
-	if want := c.Model.InputShape(0); !want.Equal(c.Train.Shape()) {
-		return &ConfigError{fmt.Sprintf("%s/%s wants samples of shape %v, the data set has %v", c.Model.Name, c.Model.InputName(0), want, c.Train.Shape())}
+	for _, set := range []data.Dataset{c.Train, c.Valid} {
+		if set == nil {
+			continue
+		}
+		if err := Fits(c.Model, set); err != nil {
+			return err
+		}
 	}
-	if got := c.Model.OutputShape(0).Last(); c.Loss.Kind == nn.CrossEntropy && got != len(c.Train.Classes()) {
-		return &ConfigError{fmt.Sprintf("model %s has %d outputs, the data set %d classes", c.Model.Name, got, len(c.Train.Classes()))}
+	return nil
+}
+
+// Fits checks that a model takes the samples of a data set and has an output for each class.
+func Fits(m *nn.Model, set data.Dataset) error {
+	if want := m.InputShape(0); !want.Equal(set.Shape()) {
+		return configErrorf("%s/%s wants samples of shape %v, the data set has %v", m.Name, m.InputName(0), want, set.Shape())
+	}
+	if out := m.OutputShape(0); len(out) != 1 || out[0] != len(set.Classes()) {
+		return configErrorf("model %s gives %v for a sample, the data set has %d classes", m.Name, out, len(set.Classes()))
 	}
 	return nil
 }
@@ -118,3 +142,7 @@ func (e *ConfigError) Error() string { return e.Reason }
 
 // BadInput marks the error as the fault of what was asked.
 func (e *ConfigError) BadInput() bool { return true }
+
+func configErrorf(format string, args ...any) error {
+	return &ConfigError{fmt.Sprintf(format, args...)}
+}

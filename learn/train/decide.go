@@ -1,14 +1,15 @@
 package train
 
 import (
+	"time"
+
 	"millrace.dev/control"
 )
 
 // newLoop makes the control loop with the policies that the configuration asks for.
 func (t *Trainer) newLoop() error {
-	journal := t.cfg.Journal
-	if journal == nil {
-		journal = control.NewJournal()
+	if t.cfg.Journal == nil {
+		t.cfg.Journal = control.NewJournal()
 	}
 	c := control.Config{
 		Settings: map[string]control.Setting{
@@ -34,7 +35,7 @@ func (t *Trainer) newLoop() error {
 			Samples: 3, Skip: 1, Margin: 0.03, Drift: 0.3, Rest: 10,
 		})
 	}
-	loop, err := control.NewLoop(journal, c)
+	loop, err := control.NewLoop(t.cfg.Journal, c)
 	t.loop = loop
 	return err
 }
@@ -51,4 +52,19 @@ func (t *Trainer) applyThreads(s control.Setting) {
 	if n := int(s.Number()); n > 0 && t.cfg.Threads != nil {
 		t.cfg.Threads.SetThreads(n)
 	}
+}
+
+func (t *Trainer) observe(now time.Time, name, unit string, v float64) {
+	t.note(t.loop.Observe(control.Signal{Name: name, Unit: unit, Time: now, Point: uint64(t.state.Step), Value: v}))
+}
+
+func (t *Trainer) decide(now time.Time) { t.note(t.loop.Decide(uint64(t.state.Step), now)) }
+
+// note reports that the journal cannot be written, once until it can be again. Such a signal
+// or decision is lost; training goes on.
+func (t *Trainer) note(err error) {
+	if err != nil && !t.journalFailed {
+		t.report(err)
+	}
+	t.journalFailed = err != nil
 }

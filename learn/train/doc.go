@@ -6,18 +6,23 @@
 // the learning rate, stop early, or choose another number of threads. A decision takes effect
 // between two steps.
 //
+// Main types: Config says what and how; Trainer runs it and tells an Observer; Evaluator
+// measures a model on a data set; Metrics are plain sums; a Reducer joins the gradients of
+// several workers. StepGraph and EvalGraph are the graphs, for those who write their own loop.
+//
 // # State
 //
-// All that the future of a run depends on is in State (step, data cursor, best metric) and in
-// the vectors; every random choice is a function of the seed and of the place in the data. A
-// checkpoint holds both, in one file with a checksum, under a new name; the one before it is
-// kept until the new one has been read back. A run resumed from a checkpoint takes the same
-// steps, to the bit, as one that was never interrupted.
+// All that the future of a run depends on is in State (step, data cursor, sums of the running
+// epoch), in the vectors and in the journal up to that step; every random choice is a function
+// of the seed and of the place in the data. A checkpoint holds state and vectors in one file
+// with a checksum, under a new name; the one before it is kept until the new one has been read
+// back. A run resumed from a checkpoint takes the same steps, to the bit, as one that was never
+// interrupted.
 //
 // # Failure
 //
 // A step with a loss or gradient norm that is not finite ends the run with the layer named,
-// before any weight has changed. A checkpoint that cannot be written (a full disk) is reported
-// to the observer and training goes on. When the context ends the current step is finished, a
-// checkpoint is written and Run returns the context's error.
+// before any weight has changed. A checkpoint or journal that cannot be written (a full disk)
+// is reported to the observer and training goes on. When the context ends the current step is
+// finished, a checkpoint is written and Run returns the context's error.
 package train

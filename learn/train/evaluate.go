@@ -16,12 +16,13 @@ const evalBatch = 250
 // Evaluator measures a model on data sets.
 type Evaluator struct {
 	runners *runners
-	classes int
+	model   *nn.Model
+	ignore  *int32
 }
 
 // NewEvaluator makes an evaluator of the model whose weights are in v.
 func NewEvaluator(e engine.Engine, m *nn.Model, loss nn.Loss, v *engine.Vectors) *Evaluator {
-	return &Evaluator{classes: m.OutputShape(0).Last(), runners: newRunners(func(batch int) (*runner, error) {
+	return &Evaluator{model: m, ignore: loss.Ignore, runners: newRunners(func(batch int) (*runner, error) {
 		g, err := EvalGraph(m, batch, loss)
 		if err != nil {
 			return nil, err
@@ -34,12 +35,20 @@ func NewEvaluator(e engine.Engine, m *nn.Model, loss nn.Loss, v *engine.Vectors)
 	})}
 }
 
-// Evaluate runs over a whole data set, in order. each, if not nil, gets every batch's indices,
-// labels and logits.
-func (ev *Evaluator) Evaluate(ctx context.Context, ds data.Dataset, each func(indices []int, labels []int32, logits []float32)) (Metrics, error) {
-	m := Metrics{Confusion: make([][]int, ev.classes)}
+// Each gets a batch of an evaluation: the samples' places in the data set, their labels, and
+// the logits, a row a sample. The slices are valid during the call.
+type Each func(indices []int, labels []int32, logits []float32)
+
+// Evaluate runs over a whole data set, in order, and gives every batch to each unless that is
+// nil. A short last batch runs as a program of its own size, so that every sample counts once.
+func (ev *Evaluator) Evaluate(ctx context.Context, ds data.Dataset, each Each) (Metrics, error) {
+	var m Metrics
+	if err := Fits(ev.model, ds); err != nil {
+		return m, err
+	}
+	m.Confusion = make([][]int, len(ds.Classes()))
 	for i := range m.Confusion {
-		m.Confusion[i] = make([]int, ev.classes)
+		m.Confusion[i] = make([]int, len(ds.Classes()))
 	}
 	loader, err := data.NewLoader(ds, data.LoaderOptions{
 		Plan: data.Plan{Batch: min(evalBatch, ds.Len())}, Epochs: 1, Workers: 1,
@@ -65,7 +74,7 @@ func (ev *Evaluator) Evaluate(ctx context.Context, ds data.Dataset, each func(in
 		if err := r.Run(engine.All, engine.Step{}); err != nil {
 			return m, err
 		}
-		m.add(float64(r.loss[0]), r.logits, r.y)
+		m.add(float64(r.loss[0]), r.logits, r.y, ev.ignore)
 		if each != nil {
 			each(b.Indices, r.y, r.logits)
 		}

@@ -2,13 +2,13 @@ package train
 
 import "millrace.dev/learn/internal/vec"
 
-// Metrics are plain sums over samples.
+// Metrics are plain sums over samples, so that batches of any size weigh what they hold.
 type Metrics struct {
-	Samples   int
-	LossSum   float64 // of the samples' losses
-	Correct   int     // samples whose label has the largest logit
-	InTop     int     // samples whose label is among the K largest, see TopK
-	Confusion [][]int // rows are labels, columns predictions; nil unless asked for
+	Samples   int     `json:"samples"`
+	LossSum   float64 `json:"loss_sum"`            // of the samples' losses
+	Correct   int     `json:"correct"`             // samples whose label has the largest logit
+	InTop     int     `json:"in_top"`              // samples whose label is among the TopK largest
+	Confusion [][]int `json:"confusion,omitempty"` // rows are labels, columns predictions; nil unless asked for
 }
 
 // TopK is the K of Metrics.InTop.
@@ -30,23 +30,32 @@ func ratio(x float64, n int) float64 {
 	return x / float64(n)
 }
 
-// add counts a batch with its mean loss, its logits (rows of classes) and labels.
-func (m *Metrics) add(loss float64, logits []float32, labels []int32) {
-	m.Samples += len(labels)
-	m.LossSum += loss * float64(len(labels))
+// add counts a batch with its mean loss, its logits (rows of classes) and labels. A sample
+// whose label is ignored counts for nothing, as in the mean of the loss.
+func (m *Metrics) add(loss float64, logits []float32, labels []int32, ignore *int32) {
 	classes := len(logits) / max(len(labels), 1)
+	counted := 0
 	for i, y := range labels {
-		row := logits[i*classes : (i+1)*classes]
-		guess := vec.ArgMax(row)
-		if guess == int(y) {
-			m.Correct++
+		if ignore != nil && y == *ignore {
+			continue
 		}
-		if rank(row, int(y)) < TopK {
-			m.InTop++
-		}
-		if m.Confusion != nil && guess >= 0 {
-			m.Confusion[y][guess]++
-		}
+		counted++
+		m.sample(logits[i*classes:(i+1)*classes], int(y))
+	}
+	m.Samples += counted
+	m.LossSum += loss * float64(counted)
+}
+
+func (m *Metrics) sample(logits []float32, y int) {
+	guess := vec.ArgMax(logits)
+	if guess == y {
+		m.Correct++
+	}
+	if rank(logits, y) < TopK {
+		m.InTop++
+	}
+	if m.Confusion != nil && guess >= 0 {
+		m.Confusion[y][guess]++
 	}
 }
 

@@ -5,33 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"millrace.dev/control"
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/engine"
-	"millrace.dev/learn/optim"
 )
 
 // window is how often progress is reported and throughput measured.
 const window = 500 * time.Millisecond
 
+// maxEpochs bounds the finished epochs that a run remembers.
+const maxEpochs = 4096
+
 // Trainer trains one model. It is used by one goroutine at a time.
 type Trainer struct {
 	cfg     Config
+	about   identity
 	vectors *engine.Vectors
 	steps   *runners
 	eval    *Evaluator
 	loop    *control.Loop
 	state   State
-	epochs  []Epoch
 
 	windowStart   time.Time
-	windowSamples int
 	windowMetrics Metrics
 	epochStart    time.Time
 	lastSave      time.Time
-	savedStep     int
+	savedStep     int // -1 when this process has neither read nor written a checkpoint
+	journalFailed bool
 }
 
 // New makes a trainer with fresh weights.
@@ -43,92 +46,85 @@ func New(cfg Config) (*Trainer, error) {
 	if err := cfg.Model.Init(t.vectors, cfg.Seed); err != nil {
 		return nil, err
 	}
-	t.state = State{Seed: cfg.Seed, Finger: fingerprint(t.vectors.Layout)}
 	return t, t.loop.Start(0, time.Now())
 }
 
-// Resume makes a trainer that goes on from the newest intact checkpoint in cfg.Dir. It fails
-// when that belongs to another model, optimizer or seed.
+// Resume makes a trainer that goes on from the newest intact checkpoint in cfg.Dir, or from the
+// beginning when the run ended before the first one. It fails when the checkpoint belongs to
+// another model, optimizer, loss, batch size, data set or seed.
 func Resume(cfg Config) (*Trainer, error) {
 	t, err := prepare(cfg)
 	if err != nil {
 		return nil, err
 	}
-	st, b, err := newestCheckpoint(cfg.Dir)
-	if err != nil {
+	removeUnfinished(cfg.Dir)
+	c, err := newestCheckpoint(cfg.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := cfg.Model.Init(t.vectors, cfg.Seed); err != nil {
+			return nil, err
+		}
+	case err != nil:
 		return nil, err
+	default:
+		if err := c.restore(t); err != nil {
+			return nil, err
+		}
 	}
-	if want := fingerprint(t.vectors.Layout); st.Finger != want {
-		return nil, &CheckpointError{cfg.Dir, fmt.Errorf("it belongs to another model or optimizer: it holds %s; this one needs %s", st.Finger, want)}
+	// An epoch whose end is still to be concluded gives its signals and decisions again.
+	point := t.state.Step
+	if t.concluding() {
+		point--
 	}
-	if st.Seed != cfg.Seed {
-		return nil, &CheckpointError{cfg.Dir, fmt.Errorf("it belongs to a run with seed %d, not %d", st.Seed, cfg.Seed)}
-	}
-	if err := restore(b, t.vectors); err != nil {
-		return nil, &CheckpointError{cfg.Dir, err}
-	}
-	t.state, t.savedStep = st, st.Step
-	if err := t.loop.Resume(uint64(st.Step), time.Now()); err != nil {
+	if err := t.loop.Resume(uint64(max(point, 0)), time.Now()); err != nil {
 		return nil, err
 	}
 	t.applyThreads(t.loop.Setting(SettingThreads))
 	return t, nil
 }
 
-// prepare compiles the step of a full batch, which fixes the layout of the vectors.
+// prepare compiles the steps of full batches, which fixes the layout of the vectors, and of the
+// epoch's last batch, so that one that cannot be built fails here.
 func prepare(cfg Config) (*Trainer, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	t := &Trainer{cfg: cfg}
-	t.steps = newRunners(t.compileStep)
-	if _, err := t.steps.of(min(cfg.Batch, cfg.Train.Len())); err != nil {
+	cfg.Batch = min(cfg.Batch, cfg.Train.Len())
+	about, err := identify(&cfg)
+	if err != nil {
 		return nil, err
+	}
+	t := &Trainer{cfg: cfg, about: about, savedStep: -1}
+	t.steps = newRunners(t.compileStep)
+	if _, err := t.steps.of(cfg.Batch); err != nil {
+		return nil, err
+	}
+	if rest := cfg.Train.Len() % cfg.Batch; rest > 0 {
+		if _, err := t.steps.of(rest); err != nil {
+			return nil, err
+		}
 	}
 	t.eval = NewEvaluator(cfg.Engine, cfg.Model, cfg.Loss, t.vectors)
 	return t, t.newLoop()
 }
 
-func (t *Trainer) compileStep(batch int) (*runner, error) {
-	g, err := StepGraph(t.cfg.Model, batch, t.cfg.Loss, t.cfg.Optimizer)
-	if err != nil {
-		return nil, err
-	}
-	opt := engine.Options{}
-	if t.vectors != nil {
-		opt.Layout = t.vectors.Layout
-	}
-	p, err := t.cfg.Engine.Compile(g, opt)
-	if err != nil {
-		return nil, err
-	}
-	if t.vectors == nil {
-		t.vectors = p.Layout().NewVectors()
-	}
-	return newRunner(p, t.vectors, t.cfg.Model)
-}
-
 // Vectors are the model's numbers as they are now.
 func (t *Trainer) Vectors() *engine.Vectors { return t.vectors }
 
-// State is where the run stands.
+// State is where the run stands. The caller does not change it.
 func (t *Trainer) State() State { return t.state }
 
-// Epochs are the epochs that this trainer has finished.
-func (t *Trainer) Epochs() []Epoch { return t.epochs }
-
 // Evaluate measures the model on a data set.
-func (t *Trainer) Evaluate(ctx context.Context, ds data.Dataset) (Metrics, error) {
-	return t.eval.Evaluate(ctx, ds, nil)
+func (t *Trainer) Evaluate(ctx context.Context, ds data.Dataset, each Each) (Metrics, error) {
+	return t.eval.Evaluate(ctx, ds, each)
 }
 
 // Run trains until the configured end, until a policy stops it, or until the context ends; then
 // it finishes the step, writes a checkpoint and returns the context's error.
 func (t *Trainer) Run(ctx context.Context) error {
 	loader, err := data.NewLoader(t.cfg.Train, data.LoaderOptions{
-		Plan:    data.Plan{Batch: min(t.cfg.Batch, t.cfg.Train.Len()), Shuffle: true, Seed: t.cfg.Seed},
+		Plan:    data.Plan{Batch: t.cfg.Batch, Shuffle: true, Seed: t.cfg.Seed},
 		Start:   t.state.Cursor,
-		Epochs:  t.cfg.Epochs,
 		Augment: t.cfg.Augment,
 		Workers: 1,
 	})
@@ -139,14 +135,20 @@ func (t *Trainer) Run(ctx context.Context) error {
 	now := time.Now()
 	t.windowStart, t.epochStart, t.lastSave = now, now, now
 	err = t.train(ctx, loader)
-	if end := t.finish(); err == nil {
-		err = end
-	}
+	t.finish()
 	return err
 }
 
 func (t *Trainer) train(ctx context.Context, loader *data.Loader) error {
-	for !t.done() {
+	for {
+		if t.concluding() {
+			if err := t.endEpoch(ctx); err != nil {
+				return err
+			}
+		}
+		if t.ended() || t.loop.Setting(SettingTraining) == control.Stop {
+			return nil
+		}
 		b, err := loader.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -154,159 +156,129 @@ func (t *Trainer) train(ctx context.Context, loader *data.Loader) error {
 		if err != nil {
 			return err
 		}
-		if err := t.step(b); err != nil {
+		if err := t.step(ctx, b); err != nil {
 			return err
 		}
-		if err := t.afterStep(ctx, b); err != nil {
-			return err
-		}
+		t.afterStep()
 	}
-	return nil
 }
 
-func (t *Trainer) done() bool {
+// ended reports whether the configured end is reached.
+func (t *Trainer) ended() bool {
 	return t.cfg.Steps > 0 && t.state.Step >= t.cfg.Steps ||
-		t.cfg.Epochs > 0 && t.state.Cursor.Epoch >= t.cfg.Epochs ||
-		t.loop.Setting(SettingTraining) == control.Stop
+		t.cfg.Epochs > 0 && t.state.Cursor.Epoch >= t.cfg.Epochs
 }
 
-// step trains on one batch.
-func (t *Trainer) step(b *data.Batch) error {
-	r, err := t.steps.of(len(b.Indices))
-	if err != nil {
-		return err
-	}
-	copy(r.x, b.X)
-	copy(r.y, b.Y)
-	optim.Hyper(r.hyper, t.state.Step, t.rate())
-	at := engine.Step{Seed: t.cfg.Seed, Index: uint64(t.state.Step)}
-	if err := r.Run(engine.All, at); err != nil {
-		return t.explain(r, at, err)
-	}
-	t.state.Step++
-	t.state.Cursor = b.Next
-	t.state.Epoch.add(float64(r.loss[0]), r.logits, r.y)
-	t.windowMetrics.add(float64(r.loss[0]), r.logits, r.y)
-	return nil
+// concluding reports whether an epoch has been trained, or the part of it that was asked for,
+// but not been concluded.
+func (t *Trainer) concluding() bool {
+	return t.state.Running.Samples > 0 && (t.state.Cursor.Position == 0 || t.ended())
 }
-
-// explain names the layer behind a number that is not finite.
-func (t *Trainer) explain(r *runner, at engine.Step, err error) error {
-	var bad *engine.NonFiniteError
-	if !errors.As(err, &bad) {
-		return fmt.Errorf("step %d: %w", t.state.Step+1, err)
-	}
-	if cause := r.Trace(at); cause != nil {
-		err = cause
-	}
-	return &DivergedError{Step: t.state.Step + 1, Err: err}
-}
-
-// DivergedError says at which step, and in which layer, a number was no longer finite. The
-// weights are those of the step before.
-type DivergedError struct {
-	Step int
-	Err  error
-}
-
-func (e *DivergedError) Error() string {
-	return fmt.Sprintf("step %d: %v; try a lower learning rate or gradient clipping", e.Step, e.Err)
-}
-
-func (e *DivergedError) Unwrap() error { return e.Err }
 
 // rate is the learning rate of the coming step.
 func (t *Trainer) rate() float64 {
 	return t.cfg.Schedule(t.state.Step) * t.loop.Setting(SettingRateFactor).Number()
 }
 
-func (t *Trainer) afterStep(ctx context.Context, b *data.Batch) error {
+// afterStep reports progress and writes a checkpoint, where these are due.
+func (t *Trainer) afterStep() {
 	now := time.Now()
-	if b.Next.Epoch != b.At.Epoch {
-		if err := t.endEpoch(ctx, b.At.Epoch+1, now); err != nil {
-			return err
-		}
-	}
 	if now.Sub(t.windowStart) >= window {
-		if err := t.endWindow(now); err != nil {
-			return err
-		}
+		t.endWindow(now)
 	}
-	due := t.cfg.Every > 0 && t.state.Step-t.savedStep >= t.cfg.Every ||
+	due := t.cfg.Every > 0 && t.state.Step-max(t.savedStep, 0) >= t.cfg.Every ||
 		t.cfg.EveryTime > 0 && now.Sub(t.lastSave) >= t.cfg.EveryTime
-	if due {
+	if due && !t.concluding() {
 		t.save(now)
 	}
-	return nil
 }
 
 // endWindow reports progress and lets policies decide.
-func (t *Trainer) endWindow(now time.Time) error {
+func (t *Trainer) endWindow(now time.Time) {
 	m := &t.windowMetrics
 	rate := float64(m.Samples) / now.Sub(t.windowStart).Seconds()
 	if t.cfg.Observer != nil {
 		t.cfg.Observer.Window(Progress{
-			Step: t.state.Step, Steps: t.cfg.Steps, Epoch: t.state.Cursor.Epoch + 1, Epochs: t.cfg.Epochs,
-			Samples: t.state.Cursor.Position, Total: t.cfg.Train.Len(),
+			Step: t.state.Step, Steps: t.cfg.Steps, Epoch: t.epochNumber(), Epochs: t.cfg.Epochs,
+			Samples: t.state.Running.Samples, Total: t.cfg.Train.Len(),
 			Loss: m.Loss(), Accuracy: m.Accuracy(), Rate: rate, LR: t.rate(),
 		})
 	}
-	err := t.observe(now, SignalThroughput, "samples/s", rate)
-	err = errors.Join(err, t.observe(now, SignalTrainLoss, "", m.Loss()))
+	t.observe(now, SignalThroughput, "samples/s", rate)
+	t.observe(now, SignalRunningLoss, "", m.Loss())
+	t.decide(now)
 	*m = Metrics{}
 	t.windowStart = now
-	return errors.Join(err, t.loop.Decide(uint64(t.state.Step), now))
 }
 
-// endEpoch validates, lets policies decide, and writes a checkpoint.
-func (t *Trainer) endEpoch(ctx context.Context, number int, now time.Time) error {
-	e := Epoch{Number: number, Step: t.state.Step, LR: t.rate(), Train: t.state.Epoch, Duration: now.Sub(t.epochStart)}
-	t.state.Epoch = Metrics{}
-	err := t.observe(now, SignalTrainAccuracy, "", e.Train.Accuracy())
-	if t.cfg.Valid != nil {
-		m, failed := t.eval.Evaluate(ctx, t.cfg.Valid, nil)
-		if failed != nil {
-			return failed
-		}
-		e.Valid = m
-		t.state.Best = max(t.state.Best, m.Accuracy())
-		err = errors.Join(err, t.observe(now, SignalValidLoss, "", m.Loss()), t.observe(now, SignalValidAccuracy, "", m.Accuracy()))
+// epochNumber counts the epoch that is running, or was just trained, from 1.
+func (t *Trainer) epochNumber() int {
+	if t.state.Cursor.Position == 0 && t.state.Running.Samples > 0 {
+		return t.state.Cursor.Epoch
 	}
-	t.epochs = append(t.epochs, e)
+	return t.state.Cursor.Epoch + 1
+}
+
+// endEpoch validates, gives the epoch's signals and lets policies decide. Nothing has changed
+// when it fails, so that a resumed run concludes the epoch anew.
+func (t *Trainer) endEpoch(ctx context.Context) error {
+	e := Epoch{Number: t.epochNumber(), Step: t.state.Step, Train: t.state.Running, Duration: time.Since(t.epochStart)}
+	if t.cfg.Valid != nil {
+		m, err := t.eval.Evaluate(ctx, t.cfg.Valid, nil)
+		if err != nil {
+			return fmt.Errorf("validation after epoch %d: %w", e.Number, err)
+		}
+		m.Confusion = nil
+		e.Valid = m
+	}
+	now := time.Now()
+	t.observe(now, SignalTrainLoss, "", e.Train.Loss())
+	t.observe(now, SignalTrainAccuracy, "", e.Train.Accuracy())
+	if t.cfg.Valid != nil {
+		t.observe(now, SignalValidLoss, "", e.Valid.Loss())
+		t.observe(now, SignalValidAccuracy, "", e.Valid.Accuracy())
+	}
+	t.decide(now)
+	e.LR = t.rate()
+	t.state.Running = Metrics{}
+	t.state.Epochs = append(t.state.Epochs[max(0, len(t.state.Epochs)-maxEpochs+1):], e)
 	if t.cfg.Observer != nil {
 		t.cfg.Observer.Epoch(e)
 	}
-	err = errors.Join(err, t.loop.Decide(uint64(t.state.Step), now))
-	t.save(now)
-	// Validation and saving are no part of the next window's throughput.
+	// Validation is no part of the next window's throughput.
 	t.epochStart = time.Now()
 	t.windowStart = t.epochStart
 	t.windowMetrics = Metrics{}
-	return err
-}
-
-func (t *Trainer) observe(now time.Time, name, unit string, v float64) error {
-	return t.loop.Observe(control.Signal{Name: name, Unit: unit, Time: now, Point: uint64(t.state.Step), Value: v})
+	return nil
 }
 
 // save writes a checkpoint; a failure is reported and training goes on with the last good one.
+// The journal comes first: a resumed run must find the signals that came before its checkpoint.
 func (t *Trainer) save(now time.Time) {
 	t.lastSave = now
-	if t.cfg.Dir == "" || t.savedStep == t.state.Step && t.state.Step > 0 {
+	if t.cfg.Dir == "" || t.savedStep == t.state.Step {
 		return
 	}
-	if err := writeCheckpoint(t.cfg.Dir, t.state, t.vectors); err != nil {
-		if t.cfg.Observer != nil {
-			t.cfg.Observer.CheckpointFailed(err)
-		}
+	err := t.cfg.Journal.Sync()
+	if err == nil {
+		err = writeCheckpoint(t)
+	}
+	if err != nil {
+		t.report(fmt.Errorf("the checkpoint after step %d could not be written, the one before it is kept: %w", t.state.Step, err))
 		return
 	}
 	t.savedStep = t.state.Step
 }
 
 // finish looks back at open decisions and writes the last checkpoint.
-func (t *Trainer) finish() error {
+func (t *Trainer) finish() {
 	now := time.Now()
+	t.note(t.loop.Finish(uint64(t.state.Step), now))
 	t.save(now)
-	return t.loop.Finish(uint64(t.state.Step), now)
+}
+
+func (t *Trainer) report(err error) {
+	if t.cfg.Observer != nil {
+		t.cfg.Observer.WriteFailed(err)
+	}
 }
