@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,6 +20,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(patientVariable) != "" {
 		verbs = append(verbs, patientCommand)
 		main()
+	}
+	if slices.Contains(os.Args, "-test.fuzzworker") { // needs no program
+		os.Exit(m.Run())
 	}
 	os.Exit(buildAndTest(m))
 }
