@@ -1,0 +1,13 @@
+// Package lbd runs RPS-LB-D, the localized protocol of package node, over a simulated radio.
+//
+// A [Network] holds one node.Node per sensor, a node.Sink, a seeded radio and a clock. What crosses the radio is the
+// encoded frame and nothing else. Frames of a node queue up; each takes 1 to Options.Delay ticks to each receiver and is lost on
+// each link with the probability that Options.Loss and the link's ETX give. A unicast is repeated up to three times until it is acknowledged
+// (acknowledgements are lost as well), and then confirmed to its sender or given up; other nodes in reach overhear it.
+//
+// The Network sees what no node can: positions, who is alive, the whole graph. It uses that for the radio, for [Network.Tour], which
+// drives the sink, and for checks. After every event at which a parent changes it follows that node's way: a loop ends
+// the simulation with a [*LoopError].
+//
+// Determinism: the same instance, options and calls give the same events.
+package lbd

@@ -1,0 +1,155 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ID names a node on the air.
+type ID uint16
+
+const (
+	// Nobody stands for no node; as a destination it means everybody in reach.
+	Nobody ID = 0xFFFF
+	// SinkID is the mobile sink's.
+	SinkID ID = 0xFFFE
+	// MaxID is the largest that a node may have.
+	MaxID ID = 0xFFFD
+)
+
+// Time is in ticks of the network's clock.
+type Time int64
+
+// Wave identifies one spreading of HELLO. Newer waves replace older ones.
+type Wave struct {
+	Seq  uint32
+	Root ID
+}
+
+// newer is the total order that keeps routes free of loops.
+func (w Wave) newer(v Wave) bool { return w.Seq > v.Seq || w.Seq == v.Seq && w.Root > v.Root }
+
+// Kind is the type of a message.
+type Kind uint8
+
+// Kinds of messages.
+const (
+	Hello Kind = iota
+	Join
+	Load
+	MedianToken
+	Reroot
+	Thresh
+	SinkBeacon
+	NextReq
+	NextRep
+	Upload
+	Ack
+	Repair
+	kinds
+)
+
+var kindNames = [kinds]string{"HELLO", "JOIN", "LOAD", "MEDIAN_TOKEN", "REROOT", "THRESH", "SINK_BEACON", "NEXT_REQ", "NEXT_REP", "UPLOAD", "ACK", "REPAIR"}
+
+func (k Kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Control tells whether messages of the kind maintain the structure, rather than carry data or guide the sink.
+func (k Kind) Control() bool { return k <= Thresh || k == Repair }
+
+// Flags of messages.
+const (
+	flagQuick   = 1 << iota // the wave only looks for the median: loads and depths
+	flagSweep               // with flagQuick: the second such wave, which counts the load of each layer
+	flagCore                // the sender belongs to the core
+	flagFresh               // THRESH: decide anew, without hysteresis
+	flagSettled             // the sender has joined its parent in this wave
+	flagAsk                 // HELLO: answer me
+	flagRequest             // REPAIR: a wave is wanted, no parent
+	flagUp                  // NEXT_REQ: name your parent
+)
+
+// Buckets is the number of buckets of a load histogram.
+const Buckets = 16
+
+// Message is a frame of the protocol. Fields that a kind does not use are zero.
+type Message struct {
+	Kind     Kind
+	From, To ID
+	Flags    uint8
+	Energy   uint8  // level left, 0 to 255
+	Wave     Wave   //
+	Rank     uint16 // of the sender
+	Hops     uint16 // JOIN, LOAD: of the deepest node below; MEDIAN_TOKEN: see median.go
+	Load     uint32 // of the sender's subtree, packets a round; MEDIAN_TOKEN: of the whole tree
+	Peer     ID     // JOIN, LOAD, HELLO: the sender's parent; NEXT_REP: the next stop; SINK_BEACON: the stop
+	Lo, Hi   uint32 // range of the histogram; UPLOAD, ACK: sequence numbers
+	B        uint32 // threshold: aimed at (HELLO, JOIN, LOAD) or chosen (THRESH)
+	Hist     [Buckets]uint16
+}
+
+func (m *Message) has(flag uint8) bool { return m.Flags&flag != 0 }
+
+// carriesHist tells whether messages of the kind end with a histogram.
+func (k Kind) carriesHist() bool { return k == Join || k == Load || k == Repair }
+
+const (
+	headSize = 1 + 2 + 2 + 1 + 1 + 4 + 2 + 2 + 2 + 4 + 2 + 4 + 4 + 4
+	// MaxSize is the longest frame in bytes; IEEE 802.15.4 allows 127 with 11 for its own header and checksum.
+	MaxSize = headSize + 2*Buckets
+)
+
+// Append encodes the message behind b.
+func (m *Message) Append(b []byte) []byte {
+	b = append(b, byte(m.Kind))
+	b = binary.LittleEndian.AppendUint16(b, uint16(m.From))
+	b = binary.LittleEndian.AppendUint16(b, uint16(m.To))
+	b = append(b, m.Flags, m.Energy)
+	b = binary.LittleEndian.AppendUint32(b, m.Wave.Seq)
+	b = binary.LittleEndian.AppendUint16(b, uint16(m.Wave.Root))
+	b = binary.LittleEndian.AppendUint16(b, m.Rank)
+	b = binary.LittleEndian.AppendUint16(b, m.Hops)
+	b = binary.LittleEndian.AppendUint32(b, m.Load)
+	b = binary.LittleEndian.AppendUint16(b, uint16(m.Peer))
+	b = binary.LittleEndian.AppendUint32(b, m.Lo)
+	b = binary.LittleEndian.AppendUint32(b, m.Hi)
+	b = binary.LittleEndian.AppendUint32(b, m.B)
+	if m.Kind.carriesHist() {
+		for _, count := range m.Hist {
+			b = binary.LittleEndian.AppendUint16(b, count)
+		}
+	}
+	return b
+}
+
+// ErrFrame is returned for bytes that are not a message.
+var ErrFrame = errors.New("not a frame of the protocol")
+
+// Decode reads what Append wrote.
+func Decode(b []byte) (m Message, err error) {
+	if len(b) < headSize || Kind(b[0]) >= kinds {
+		return m, ErrFrame
+	}
+	m = Message{Kind: Kind(b[0]), From: ID(binary.LittleEndian.Uint16(b[1:])), To: ID(binary.LittleEndian.Uint16(b[3:])), Flags: b[5], Energy: b[6],
+		Wave: Wave{binary.LittleEndian.Uint32(b[7:]), ID(binary.LittleEndian.Uint16(b[11:]))}, Rank: binary.LittleEndian.Uint16(b[13:]), Hops: binary.LittleEndian.Uint16(b[15:]),
+		Load: binary.LittleEndian.Uint32(b[17:]), Peer: ID(binary.LittleEndian.Uint16(b[21:])), Lo: binary.LittleEndian.Uint32(b[23:]), Hi: binary.LittleEndian.Uint32(b[27:]), B: binary.LittleEndian.Uint32(b[31:])}
+	rest := b[headSize:]
+	if !m.Kind.carriesHist() {
+		if len(rest) != 0 {
+			return m, ErrFrame
+		}
+		return m, nil
+	}
+	if len(rest) != 2*Buckets {
+		return m, ErrFrame
+	}
+	for k := range m.Hist {
+		m.Hist[k] = binary.LittleEndian.Uint16(rest[2*k:])
+	}
+	return m, nil
+}

@@ -1,0 +1,152 @@
+package node
+
+// SinkConfig is what the sink sets out with.
+type SinkConfig struct {
+	Moves int  // from node to node that it may make: its way divided by the longest link
+	Slot  Time // as in Config
+}
+
+// Sink is the mobile sink's side of the protocol. It walks by homing on nodes: Move names the next one, and
+// Arrived tells that it is there.
+type Sink struct {
+	cfg     SinkConfig
+	out     []Message
+	way     []ID // stops from where it set out to where it is
+	root    int  // place of the root on the way, -1 before it is found
+	fresh   bool // the next place is visited for the first time
+	moves   int
+	move    ID // where it wants to go, Nobody when it waits
+	wake    Time
+	asking  bool // NEXT_REQ was sent
+	tries   int
+	done    bool
+	last    map[ID]uint32 // highest sequence number received
+	Packets uint64        // received in this tour
+	Stops   int           // visited in this tour, the root included
+}
+
+// NewSink is a sink at its start.
+func NewSink(cfg SinkConfig) *Sink { return &Sink{cfg: cfg, last: map[ID]uint32{}, move: Nobody} }
+
+// SetOut starts a tour at a node.
+func (s *Sink) SetOut(at ID) {
+	s.way = append(s.way[:0], at)
+	s.root, s.moves, s.done, s.Packets, s.Stops = -1, 0, false, 0, 0
+	s.move, s.wake, s.asking, s.tries = at, 0, false, 0
+}
+
+// Done tells that the sink is back.
+func (s *Sink) Done() bool { return s.done }
+
+// Move is the node to drive to, Nobody when the sink waits where it is.
+func (s *Sink) Move() ID { return s.move }
+
+// NextWake is when Wake wants to be called; 0 when never.
+func (s *Sink) NextWake() Time { return s.wake }
+
+// Outbox gives the messages to be sent since the last call. The slice is reused.
+func (s *Sink) Outbox() []Message {
+	out := s.out
+	s.out = s.out[:0]
+	return out
+}
+
+func (s *Sink) at() ID { return s.way[len(s.way)-1] }
+
+// Arrived tells that the sink has reached the node that Move named.
+func (s *Sink) Arrived(now Time) {
+	s.move, s.tries = Nobody, 0
+	switch {
+	case s.root >= 0 && len(s.way)-1 < s.root:
+		s.retreat() // on the way home
+	case s.root >= 0 && s.fresh:
+		s.collect(now)
+	default:
+		s.ask(now)
+	}
+}
+
+// ask asks for the next stop.
+func (s *Sink) ask(now Time) {
+	flags := uint8(0)
+	if s.root < 0 {
+		flags = flagUp
+	}
+	s.asking = true
+	s.out = append(s.out, Message{Kind: NextReq, From: SinkID, To: s.at(), Flags: flags})
+	s.wake = now + 4*s.cfg.Slot
+}
+
+// collect calls for packets.
+func (s *Sink) collect(now Time) {
+	s.Stops++
+	s.asking, s.fresh = false, false
+	s.out = append(s.out, Message{Kind: SinkBeacon, From: SinkID, To: Nobody, Peer: s.at()})
+	s.wake = now + 4*s.cfg.Slot
+}
+
+// Wake goes on when nothing was heard for a while.
+func (s *Sink) Wake(now Time) {
+	s.wake = 0
+	switch {
+	case !s.asking:
+		s.ask(now)
+	case s.tries < 3:
+		s.tries++
+		s.ask(now)
+	default:
+		s.retreat()
+	}
+}
+
+// Receive takes in a message.
+func (s *Sink) Receive(now Time, m Message) {
+	switch {
+	case m.Kind == Upload && m.To == SinkID:
+		if last, seen := s.last[m.From]; !seen || m.Hi > last {
+			s.Packets += uint64(m.Hi - max(last, m.Lo-1))
+			s.last[m.From] = m.Hi
+		}
+		s.out = append(s.out, Message{Kind: Ack, From: SinkID, To: m.From, Hi: m.Hi})
+		if !s.asking {
+			s.wake = now + 4*s.cfg.Slot
+		}
+	case m.Kind == NextRep && s.asking && m.From == s.at():
+		s.asking, s.wake = false, 0
+		s.follow(now, m.Peer)
+	}
+}
+
+// Sent confirms or gives up a unicast of the sink.
+func (s *Sink) Sent(_ Time, m Message, ok bool) {
+	if m.Kind == NextReq && !ok && s.asking && m.To == s.at() {
+		s.retreat()
+	}
+}
+
+// follow goes where a node points.
+func (s *Sink) follow(now Time, next ID) {
+	switch {
+	case s.root < 0 && next == Nobody: // this is the root
+		s.root = len(s.way) - 1
+		s.collect(now)
+	case next != Nobody && s.moves+1+len(s.way) <= s.cfg.Moves:
+		s.moves++
+		s.way = append(s.way, next)
+		s.move, s.fresh = next, true
+	default:
+		s.retreat()
+	}
+}
+
+// retreat goes back one stop; behind the first one the tour is over.
+func (s *Sink) retreat() {
+	s.asking, s.wake = false, 0
+	s.way = s.way[:len(s.way)-1]
+	if len(s.way) == 0 {
+		s.done = true
+		return
+	}
+	s.moves++
+	s.move = s.at()
+}

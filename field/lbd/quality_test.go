@@ -1,0 +1,55 @@
+package lbd
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"millrace.dev/field"
+	"millrace.dev/field/survey"
+)
+
+func sample(t testing.TB, shape string, n int, side float64, weights string, seed uint64) *field.Instance {
+	t.Helper()
+	sensors, err := survey.Generate(survey.Field{Shape: shape, N: n, Side: side, Weights: weights, Energy: 1, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &field.Instance{Sensors: sensors, Range: 35, Sink: field.Sink{Speed: 2, Deadline: 8 * time.Minute}, Energy: field.FirstOrder()}
+}
+
+func TestDbg(t *testing.T) {
+	for _, shape := range []string{"square", "c", "h", "ring"} {
+		for _, wt := range []string{"uniform", "heavy"} {
+			line := ""
+			for k := 0; k < 4; k++ {
+				line += fmt.Sprintf("epoch %d", k)
+				var tree, got, root, ctl float64
+				over := 0
+				for seed := uint64(1); seed <= 10; seed++ {
+					in := sample(t, shape, 300, 300, wt, seed)
+					w, err := New(in, Options{Seed: seed, Loss: 0.05, Epoch: 40000})
+					if err != nil {
+						t.Fatal(err)
+					}
+					best := newCentral(in, -1).maxLoad(int(w.budget()))
+					for range k { w.Run(w.now + 40000) }
+					w.ResetCounts()
+					w.Run(w.now+40000)
+					l, core := w.MaxLoad()
+					same := newCentral(in, w.Root())
+					root += same.maxLoad(int(w.budget()))/best/10
+					same.load = nil
+					for i := range in.Sensors { same.load = append(same.load, float64(w.View(i).Load)) }
+					tree += same.maxLoad(int(w.budget()))/best/10
+					got += float64(l)/best/10
+					ctl += float64(w.Counts().Control)/3000
+					if float64(l) > 1.1*best { over++ }
+					if core > int(w.budget())+2 { line += "!" }
+				}
+				line += fmt.Sprintf(" root %.2f tree %.2f got %.2f over %d ctl %.1f;  ", root, tree, got, over, ctl)
+			}
+			fmt.Println(shape, wt, line)
+		}
+	}
+}
