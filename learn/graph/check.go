@@ -44,8 +44,8 @@ func checkNode(n *Node, made map[*Value]bool, changed map[*Value]*Node) error {
 		if !made[v] {
 			return fmt.Errorf("operand %d is used before it is made", k)
 		}
-		if by := changed[v]; by != nil && !writes[k] {
-			return fmt.Errorf("operand %d, %q, was overwritten before by node %d", k, v.Name, by.ID)
+		if by := changed[v.Base()]; by != nil && !writes[k] {
+			return fmt.Errorf("operand %d, %q, was overwritten before by node %d", k, v.Base().Name, by.ID)
 		}
 	}
 	for k := range writes {

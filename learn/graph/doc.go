@@ -10,7 +10,8 @@
 //
 // An operation changes no value, except those inputs that its OpDef lists in Mutates (an
 // optimiser's update, batch norm's running statistics), and then only a param or a state.
-// Every reader of the old content stands before the mutating node; Check enforces it.
+// Every reader of the old content stands before the mutating node; Check enforces it. A reshape
+// is a view of its operand and counts as the operand itself.
 //
 // The way through: builder methods (MatMul, Conv2D, …) infer shapes and append nodes, and keep
 // the first error with the layer path at fault until Err is asked; Gradients appends the

@@ -220,7 +220,7 @@ func (f *fuser) canSink(p *Node, to int, v *Value) bool {
 // overwritten reports whether a node behind from and up to to overwrites one of the values.
 func (f *fuser) overwritten(vs []*Value, from, to int) bool {
 	for _, v := range vs {
-		for _, w := range f.writers[v] {
+		for _, w := range f.writers[v.Base()] {
 			if w.ID > from && w.ID <= to {
 				return true
 			}

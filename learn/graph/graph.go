@@ -39,6 +39,15 @@ func (v *Value) Shape() tensor.Shape { return v.Spec.Shape }
 // Op is short for v.Node.Op.
 func (v *Value) Op() string { return v.Node.Op }
 
+// Base is the value of which v is a view: v itself unless a reshape made it. A view shares its
+// base's memory, and changes when its base, a param or state, is overwritten.
+func (v *Value) Base() *Value {
+	for v.Node.Op == "reshape" {
+		v = v.Node.In[0]
+	}
+	return v
+}
+
 // Node applies an operation.
 type Node struct {
 	ID   int

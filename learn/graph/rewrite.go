@@ -68,7 +68,7 @@ func (r *rewriter) step(n *Node, apply rule) {
 		in[i] = r.to[v]
 	}
 	out := apply(r, n, in)
-	if out == nil || r.exposed(out) {
+	if out == nil || n.Op != "reshape" && r.exposed(out) {
 		out = r.keep(n, in)
 	}
 	for i, o := range n.Out {
@@ -86,10 +86,10 @@ func (r *rewriter) at(path string) {
 	}
 }
 
-// exposed reports whether one of the values is a param or state that some node overwrites:
-// what was computed from it must not change with it.
+// exposed reports whether one of the values is, or is a view of, a param or state that some node
+// overwrites: what was computed from it must not change with it.
 func (r *rewriter) exposed(vs []*Value) bool {
-	return slices.ContainsFunc(vs, func(v *Value) bool { return r.overwritten[v.Name] })
+	return slices.ContainsFunc(vs, func(v *Value) bool { return r.overwritten[v.Base().Name] })
 }
 
 // keep appends the node unchanged.
@@ -104,7 +104,7 @@ func (r *rewriter) keep(n *Node, in []*Value) []*Value {
 // maker is the node that made v if its operation is op and its operands may still be read,
 // nil otherwise.
 func (r *rewriter) maker(v *Value, op string) *Node {
-	if v.Op() != op || slices.ContainsFunc(v.Node.In, func(x *Value) bool { return r.changed[x] }) {
+	if v.Op() != op || slices.ContainsFunc(v.Node.In, func(x *Value) bool { return r.changed[x.Base()] }) {
 		return nil
 	}
 	return v.Node

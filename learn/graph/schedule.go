@@ -67,7 +67,8 @@ func lastBefore(g *Graph, update *Node, readers map[*Value]int) *Node {
 	return g.Nodes[at]
 }
 
-// lastReaders gives, for each value, the last node that reads it without being an update.
+// lastReaders gives, for each value that is no view, the last node that reads it or a view of it
+// without being an update.
 func lastReaders(g *Graph) map[*Value]int {
 	last := map[*Value]int{}
 	for i, n := range g.Nodes {
@@ -75,7 +76,7 @@ func lastReaders(g *Graph) map[*Value]int {
 			continue
 		}
 		for _, v := range n.In {
-			last[v] = i
+			last[v.Base()] = i
 		}
 	}
 	return last

@@ -29,6 +29,7 @@ type RowsAttr struct{ Rows int }
 type CastAttr struct{ DType tensor.DType }
 
 var _ = builtin(
+	// reshape: x → x's elements in another shape: a view, see Value.Base.
 	OpDef{
 		Name: "reshape",
 		Infer: func(in []Spec, attr any) ([]Spec, error) {

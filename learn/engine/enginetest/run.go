@@ -20,6 +20,7 @@ func Run(t *testing.T, mk Maker) {
 		{"updates", testUpdates},
 		{"zero norm", testZeroNorm},
 		{"nets", testNets},
+		{"random graphs", testRandom},
 		{"no allocation", testAllocations},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, e) })

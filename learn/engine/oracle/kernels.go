@@ -29,7 +29,7 @@ var kernels = map[string]func(*call) error{
 	"softmax": softmax, "softmax_grad": softmaxGrad,
 	"log_softmax": logSoftmax, "log_softmax_grad": logSoftmaxGrad,
 	"softmax_xent": softmaxXent, "loss": loss,
-	"reshape": reshape, "transpose": transpose, "slice": slice, "pad": pad, "concat": concat,
+	"transpose": transpose, "slice": slice, "pad": pad, "concat": concat,
 	"gather": gather, "scatter_add": scatterAdd,
 	"dropout": dropout, "update": update, "clip_scale": clipScale,
 }

@@ -16,7 +16,7 @@ type machine struct {
 // op is a node ready to run.
 type op struct {
 	call
-	run  func(*call) error // nil for a source
+	run  func(*call) error // nil for a source and a view
 	late bool              // belongs to the update stage
 }
 
@@ -52,6 +52,8 @@ func newMachine(g *graph.Graph) (*machine, error) {
 		switch n.Op {
 		case "const":
 			loadF32(o.out[0].f, n.Attr.(graph.ConstAttr).Data)
+		case "reshape": // a view
+			o.out[0].f, o.out[0].i, o.out[0].u = o.in[0].f, o.in[0].i, o.in[0].u
 		case "input", "param", "state":
 		default:
 			run, err := kernelOf(n)

@@ -5,13 +5,6 @@ import (
 	"millrace.dev/learn/graph"
 )
 
-func reshape(c *call) error {
-	copy(c.out[0].f, c.in[0].f)
-	copy(c.out[0].i, c.in[0].i)
-	copy(c.out[0].u, c.in[0].u)
-	return nil
-}
-
 func transpose(c *call) error {
 	perm := c.attr().(graph.PermAttr).Perm
 	from := make([]int, len(perm))
