@@ -8,24 +8,34 @@ import (
 // certify bounds the maximal load of every plan that serves the wanted parts. It looks for a bound up to the load
 // that is known to be possible.
 func (s *solver) certify(ctx context.Context, known float64) Certificate {
-	net := s.net
-	weight := make([]float64, net.len())
-	c := Certificate{Source: "own packets"}
-	for u, w := range net.weight {
-		if s.want[net.part[u]] {
-			weight[u] = w
-			c.Bound = max(c.Bound, w*net.scale[u])
-		}
-	}
-	length := s.driveLimit()
-	unit := loadUnit(net)
-	if b := roundUp(bestFlowBound(ctx, net, weight, length), unit); b > c.Bound {
+	c, unit := s.ownPackets(), loadUnit(s.net)
+	if b := roundUp(bestFlowBound(ctx, s.net, s.wantedWeight(), s.driveLimit()), unit); b > c.Bound {
 		c.Bound, c.Source = b, "flow"
 	}
-	if b := s.cutBound(ctx, weight, length, c.Bound, known, unit); b > c.Bound {
+	if b := s.cutBound(ctx, s.driveLimit(), c.Bound, known, unit); b > c.Bound {
 		c.Bound, c.Source = b, "cut"
 	}
 	return c
+}
+
+// ownPackets is the bound that follows from every sensor sending at least its own packets once.
+func (s *solver) ownPackets() Certificate {
+	c := Certificate{Source: "own packets"}
+	for u, w := range s.wantedWeight() {
+		c.Bound = max(c.Bound, w*s.net.scale[u])
+	}
+	return c
+}
+
+// wantedWeight is the packets of each node in wanted parts, else 0.
+func (s *solver) wantedWeight() []float64 {
+	weight := make([]float64, s.net.len())
+	for u, w := range s.net.weight {
+		if s.want[s.net.part[u]] {
+			weight[u] = w
+		}
+	}
+	return weight
 }
 
 // roundUp raises a bound to the next load that is possible.
@@ -46,8 +56,8 @@ func (s *solver) driveLimit() float64 {
 }
 
 // cutBound bisects for the largest load that cuts exclude, between a bound and a load known to be possible.
-func (s *solver) cutBound(ctx context.Context, weight []float64, length, low, high, unit float64) float64 {
-	c := newCuts(s.net, weight, s.cutRoots())
+func (s *solver) cutBound(ctx context.Context, length, low, high, unit float64) float64 {
+	c := newCuts(s.net, s.wantedWeight(), s.cutRoots())
 	steps := 12
 	if s.net.len() > 200_000 {
 		steps = 4

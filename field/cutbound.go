@@ -20,6 +20,7 @@ type cuts struct {
 	layer  []int32 // hops from the seed in that round
 	round  int32
 	ball   []int32
+	work   int // nodes that the current packing may still look at
 }
 
 const (
@@ -56,8 +57,9 @@ func (c *cuts) packing(b float64) [][]int32 {
 		c.owner[i] = -1
 	}
 	var sets [][]int32
+	c.work = 3 * len(c.owner)
 	for _, s := range c.seeds {
-		if len(sets) == maxSets {
+		if len(sets) == maxSets || c.work <= 0 {
 			break
 		}
 		if c.owner[s] < 0 && c.grow(s, b) {
@@ -78,6 +80,7 @@ func (c *cuts) grow(s int32, b float64) bool {
 	packets, number := 0.0, int32(0)
 	for from := 0; from < len(c.ball) && len(c.ball) <= maxBall; number++ {
 		to := len(c.ball)
+		c.work -= to - from
 		for _, u := range c.ball[from:to] {
 			packets += c.weight[u]
 			for _, v := range c.net.graph.Neighbors(int(u)) {

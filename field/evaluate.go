@@ -36,7 +36,8 @@ func (e *evaluator) total() float64 {
 	return sum
 }
 
-// run routes all packets to the route's stops, moving load off nodes that cost more than target; ok is false when
+// run routes all packets to the route's stops, moving load off nodes that cost more than target or, if that is more, a
+// little more than their fair share; ok is false when
 // a wanted part is not visited or a tour misses the deadline.
 func (e *evaluator) run(r *route, target float64, passes int) (ok bool) {
 	sources := e.h.hear(r)
@@ -57,7 +58,7 @@ func (e *evaluator) run(r *route, target float64, passes int) (ok bool) {
 	} else {
 		e.f.spread(sources)
 	}
-	e.f.relieve(target, passes)
+	e.f.relieve(max(target, 1.1*e.f.fair(sources)), passes)
 	return e.timely(r)
 }
 

@@ -41,7 +41,7 @@ type flowBound struct {
 	heard  []float64 // gradient: how much of z_u the costliest tour gives
 }
 
-// bestFlowBound is the best bound found: several ring widths with equal prices, and the best width with prices improved.
+// bestFlowBound is the best bound found: several ring widths with equal prices, then the best width with prices improved.
 func bestFlowBound(ctx context.Context, net *network, weight []float64, length float64) float64 {
 	unit := max(net.reach, net.spacing())
 	widths := []float64{0.5, 1, 2}

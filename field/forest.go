@@ -18,7 +18,9 @@ type forest struct {
 	child   []int32   // first child
 	next    []int32   // next child of the same parent
 	prev    []int32
-	steps   int // work left for relieve, in visited nodes
+	root    []int32 // the source that a node's packets reach; kept only when even
+	even    bool    // all nodes cost alike and no link repeats: a tree's costliest node is its source
+	steps   int     // work left for relieve, in visited nodes
 	queue   frontier
 	offers  []offer // of spread, as are the next three, per source
 	head    []int32
@@ -35,6 +37,10 @@ func newForest(net *network) *forest {
 		child: make([]int32, n), next: make([]int32, n), prev: make([]int32, n), above: make([]bool, n)}
 	if net.graph.etx != nil {
 		f.up = make([]float32, n)
+	}
+	f.even = f.up == nil && !slices.ContainsFunc(net.scale, func(s float64) bool { return s != 1 })
+	if f.even {
+		f.root = make([]int32, n)
 	}
 	return f
 }
@@ -199,11 +205,12 @@ func (f *forest) carry(p int32, packets float64) {
 // less than the relieved node did: the sorted vector of costs falls with each move, so it ends. It
 // makes at most the given number of passes and visits a number of nodes that is linear in the graph.
 func (f *forest) relieve(target float64, passes int) {
-	f.steps = 40*(len(f.net.graph.adj)+len(f.order)) + 10_000
+	f.steps = 15*(len(f.net.graph.adj)+len(f.order)) + 10_000
+	f.label()
 	for range passes {
 		f.busy = f.busy[:0]
 		for _, u := range f.order {
-			if f.cost(u) > target && f.child[u] >= 0 {
+			if f.cost(u) > target && f.child[u] >= 0 && (!f.even || f.parent[u] == ToSink) {
 				f.busy = append(f.busy, u)
 			}
 		}
@@ -218,6 +225,40 @@ func (f *forest) relieve(target float64, passes int) {
 			break
 		}
 	}
+}
+
+// label notes the source of every node. Order lists parents before children as long as nothing was moved.
+func (f *forest) label() {
+	if !f.even {
+		return
+	}
+	for _, u := range f.order {
+		if p := f.parent[u]; p >= 0 {
+			f.root[u] = f.root[p]
+		} else {
+			f.root[u] = u
+		}
+	}
+}
+
+// reorder lists parents before children again after moves.
+func (f *forest) reorder() {
+	f.order = slices.DeleteFunc(f.order, func(u int32) bool { return f.parent[u] >= 0 })
+	for k := 0; k < len(f.order); k++ {
+		for c := f.child[f.order[k]]; c >= 0; c = f.next[c] {
+			f.order = append(f.order, c)
+		}
+	}
+}
+
+// fair is the cost that each source would have if all packets were divided evenly among them.
+func (f *forest) fair(sources []int32) float64 {
+	packets, share := 0.0, 0.0
+	for _, s := range sources {
+		packets += f.packets[s]
+		share += 1 / f.net.scale[s]
+	}
+	return packets / max(share, 1e-300)
 }
 
 // shed moves subtrees away from b while it costs more than target.
@@ -258,25 +299,39 @@ func (f *forest) host(v, b int32) int32 {
 	best, bestCost := int32(-1), f.cost(b)*(1-1e-9)
 	for k := g.start[v]; k < g.start[v+1]; k++ {
 		p := g.adj[k]
+		f.steps--
 		if p == f.parent[v] || f.parent[p] == NoRoute {
 			continue
 		}
-		c := f.net.scale[v] * g.at(k) * s
-		for w := p; w >= 0 && c < bestCost; w = f.parent[w] {
-			f.steps--
-			if w == b || w == v {
-				c = math.Inf(1)
-			} else if f.above[w] {
-				break
-			}
-			c = max(c, f.costWith(w, f.packets[w]+s))
+		c := math.Inf(1)
+		if !f.even {
+			c = f.wayCost(v, b, p, g.at(k), bestCost)
+		} else if r := f.root[p]; r != b {
+			c = f.packets[r] + s
 		}
 		if c < bestCost {
 			best, bestCost = k, c
 		}
 	}
-	f.steps--
 	return best
+}
+
+// wayCost is the largest cost on the way of p to a source if v hung there instead of below b; +Inf when the way passes b or v,
+// and anything from limit on when it is at least that.
+func (f *forest) wayCost(v, b, p int32, etx, limit float64) float64 {
+	s := f.packets[v]
+	c := f.net.scale[v] * etx * s
+	for w := p; w >= 0 && c < limit; w = f.parent[w] {
+		f.steps--
+		if w == b || w == v {
+			return math.Inf(1)
+		}
+		if f.above[w] {
+			break
+		}
+		c = max(c, f.costWith(w, f.packets[w]+s))
+	}
+	return c
 }
 
 // move hangs v below the far end of its link k.
@@ -285,6 +340,24 @@ func (f *forest) move(v, k int32) {
 	f.detach(v)
 	f.attach(v, f.net.graph.adj[k], f.net.graph.at(k))
 	f.carry(f.parent[v], f.packets[v])
+	if f.even {
+		f.relabel(v, f.root[f.parent[v]])
+	}
+}
+
+// relabel gives the subtree of v another source.
+func (f *forest) relabel(v, root int32) {
+	from := len(f.stack)
+	f.stack = append(f.stack, v)
+	for len(f.stack) > from {
+		u := f.stack[len(f.stack)-1]
+		f.stack = f.stack[:len(f.stack)-1]
+		f.root[u] = root
+		f.steps--
+		for c := f.child[u]; c >= 0; c = f.next[c] {
+			f.stack = append(f.stack, c)
+		}
+	}
 }
 
 // worst is the largest cost and its node, -1 when nothing is reached.

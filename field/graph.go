@@ -65,33 +65,22 @@ func (g *Graph) at(k int32) float64 {
 // rangeGraph links points within r. alive may be nil.
 func rangeGraph(index *grid, r float64, shields []polygon, alive []bool) (*Graph, error) {
 	n := len(index.pos)
-	g := &Graph{start: make([]int32, n+1)}
-	linked := func(u, v int32) bool {
-		return u != v && (alive == nil || alive[v]) && !anyCrossed(shields, index.pos[u], index.pos[v])
-	}
-	total := 0
-	for u := range n {
+	g := &Graph{start: make([]int32, n+1), adj: make([]int32, 0, 16*n)}
+	for u := range int32(n) {
 		if alive == nil || alive[u] {
-			index.near(index.pos[u], r, func(v int32) bool { total++; return total <= maxLinks })
+			g.adj = index.appendNear(g.adj, index.pos[u], r)
 		}
-		if total > maxLinks {
+		if len(g.adj) > maxLinks {
 			return nil, &InputError{Field: "range", Sensor: -1, Problem: fmt.Sprintf("%g m gives more than %d links; use a smaller range", r, maxLinks/2)}
 		}
-	}
-	g.adj = make([]int32, 0, total)
-	for u := range int32(n) {
-		from := len(g.adj)
-		if alive == nil || alive[u] {
-			index.near(index.pos[u], r, func(v int32) bool {
-				if linked(u, v) {
-					g.adj = append(g.adj, v)
-				}
-				return true
-			})
-		}
-		slices.Sort(g.adj[from:])
+		row := slices.DeleteFunc(g.adj[g.start[u]:], func(v int32) bool {
+			return u == v || alive != nil && !alive[v] || anyCrossed(shields, index.pos[u], index.pos[v])
+		})
+		slices.Sort(row)
+		g.adj = g.adj[:int(g.start[u])+len(row)]
 		g.start[u+1] = int32(len(g.adj))
 	}
+	g.adj = slices.Clip(g.adj)
 	return g, nil
 }
 

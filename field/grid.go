@@ -62,6 +62,19 @@ func (g *grid) near(p Point, r float64, f func(i int32) bool) {
 	g.corridor(p, p, r, f)
 }
 
+// appendNear appends the points within r of p to list, row of cells by row.
+func (g *grid) appendNear(list []int32, p Point, r float64) []int32 {
+	x0, x1 := g.column(p.X-r), g.column(p.X+r)
+	for y := g.row(p.Y - r); y <= g.row(p.Y+r); y++ {
+		for _, i := range g.items[g.start[y*g.w+x0]:g.start[y*g.w+x1+1]] {
+			if dx, dy := g.pos[i].X-p.X, g.pos[i].Y-p.Y; dx*dx+dy*dy <= r*r {
+				list = append(list, i)
+			}
+		}
+	}
+	return list
+}
+
 // corridor calls f with each point within r of segment ab, in a fixed order, until f returns false.
 func (g *grid) corridor(a, b Point, r float64, f func(i int32) bool) {
 	x0, x1 := g.column(min(a.X, b.X)-r), g.column(max(a.X, b.X)+r)

@@ -30,17 +30,14 @@ type search struct {
 // defaultEffort is the default number of improvement steps: about constant work.
 func defaultEffort(net *network) int {
 	work := float64(net.len() + len(net.graph.adj))
-	return int(min(max(4e7/(work+1), 16), 5000))
+	return int(min(max(6e7/(work+1), 8), 4000))
 }
 
-// newSearch starts from a route that the evaluator accepts.
+// newSearch starts from a route that the evaluator has just accepted.
 func newSearch(e *evaluator, r route, rng *rand.Rand) *search {
 	s := &search{evaluator: e, rng: rng, floor: ownFloor(e.net), unit: loadUnit(e.net), all: e.total()}
-	s.run(&r, 0, 6)
 	load, _ := s.f.worst()
 	s.best, s.bestLoad = r.clone(), load
-	s.adopt(r, 0)
-	s.aim(0)
 	return s
 }
 

@@ -208,6 +208,11 @@ func (s *solver) solve(ctx context.Context) (*Plan, error) {
 		s.settle(&best)
 		p = s.eval.finish(&best)
 	}
+	return s.publish(ctx, p, proof)
+}
+
+// publish completes a plan, checks it and hands it over.
+func (s *solver) publish(ctx context.Context, p *Plan, proof Certificate) (*Plan, error) {
 	for k := range p.Unserved {
 		if i := p.Unserved[k].Sensor; p.Unserved[k].Reason == OutOfReach && s.isShut(i) {
 			p.Unserved[k].Reason = InNoFly
@@ -224,20 +229,21 @@ func (s *solver) solve(ctx context.Context) (*Plan, error) {
 	return p, ctx.Err()
 }
 
-// settle evaluates the route for good, with the better of the two ways to grow the forest.
+// settle evaluates the route for good, where that is cheap with the better of the two ways to grow the forest.
 func (s *solver) settle(r *route) {
-	least, layered := math.Inf(1), false
-	for _, way := range []bool{true, false} {
-		s.eval.layered = way
-		if !s.eval.run(r, 0, 12) {
-			continue
-		}
-		if load, _ := s.eval.f.worst(); load < least {
-			least, layered = load, way
-		}
+	const cheap = 20_000
+	if s.net.len() > cheap || s.net.graph.etx != nil {
+		s.eval.run(r, 0, 6)
+		return
 	}
-	if s.eval.layered != layered {
-		s.eval.layered = layered
+	var load [2]float64
+	for i, way := range []bool{true, false} {
+		s.eval.layered = way
+		s.eval.run(r, 0, 12)
+		load[i], _ = s.eval.f.worst()
+	}
+	if load[0] < load[1] {
+		s.eval.layered = true
 		s.eval.run(r, 0, 12)
 	}
 }
@@ -322,7 +328,9 @@ func (s *solver) newSeeder() *seeder {
 	}
 	slices.Sort(roots)
 	d.tree.grow(roots)
+	d.tree.even = false // the sources are roots, whose load is given: it is their branches that must come out alike
 	d.tree.relieve(2*ownFloor(s.net), 4)
+	d.tree.reorder()
 	d.keys = coreKeys(d.tree)
 	return d
 }
