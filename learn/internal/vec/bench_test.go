@@ -131,6 +131,7 @@ var workloads = []workload{
 	{"to-float16", 6, func(s *benchData) { ToFloat16(s.half, s.a) }},
 	{"to-bfloat16", 6, func(s *benchData) { ToBFloat16(s.half, s.a) }},
 	{"from-uint8", 5, func(s *benchData) { FromUint8(s.a, s.bytes, 0.1, 0.2) }},
+	{"normal", 4, func(s *benchData) { Normal(s.a, RandKey{}, 0, 0, 1) }},
 	{"dropout", 8, func(s *benchData) { Dropout(s.a, s.b, RandKey{}, 0, 0.5) }},
 }
 

@@ -249,4 +249,7 @@ func dropoutAVX2(dst []float32, x []float32, first uint32, layer uint32, step0 u
 func uniformAVX2(dst []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, a float32, b float32)
 
 //go:noescape
+func normalAVX2(dst []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, mean float32, std float32)
+
+//go:noescape
 func transposeAVX2(dst []float32, x []float32, rows int, cols int, dstStride int, xStride int)

@@ -11496,37 +11496,34 @@ group1:
 	VBROADCASTSS threshold+72(FP), Y4
 	VBROADCASTSS scale+76(FP), Y5
 	VPSRLD       $0x08, Y2, Y2
+	VPSRLD       $0x08, Y3, Y3
+	VPSRLD       $0x08, Y0, Y0
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y4, Y4
 	VCVTDQ2PS    Y2, Y2
-	VCVTDQ2PS    Y4, Y6
-	VCMPPS       $0x1d, Y6, Y2, Y2
+	VCMPPS       $0x1d, Y4, Y2, Y2
 	VMOVUPS      (DX)(SI*4), Y6
 	VMULPS       Y5, Y6, Y6
 	VANDPS       Y6, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VCMPPS       $0x1d, Y4, Y3, Y3
+	VMOVUPS      64(DX)(SI*4), Y6
+	VMULPS       Y5, Y6, Y6
+	VANDPS       Y6, Y3, Y3
+	VCVTDQ2PS    Y0, Y0
+	VCMPPS       $0x1d, Y4, Y0, Y0
+	VMOVUPS      128(DX)(SI*4), Y6
+	VMULPS       Y5, Y6, Y6
+	VANDPS       Y6, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VCMPPS       $0x1d, Y4, Y1, Y1
+	VMOVUPS      192(DX)(SI*4), Y4
+	VMULPS       Y5, Y4, Y4
+	VANDPS       Y4, Y1, Y1
 	VMOVUPS      Y2, (AX)(SI*4)
-	VPSRLD       $0x08, Y3, Y2
-	VCVTDQ2PS    Y2, Y2
-	VCVTDQ2PS    Y4, Y3
-	VCMPPS       $0x1d, Y3, Y2, Y2
-	VMOVUPS      64(DX)(SI*4), Y3
-	VMULPS       Y5, Y3, Y3
-	VANDPS       Y3, Y2, Y2
-	VMOVUPS      Y2, 64(AX)(SI*4)
-	VPSRLD       $0x08, Y0, Y0
-	VCVTDQ2PS    Y0, Y0
-	VCVTDQ2PS    Y4, Y2
-	VCMPPS       $0x1d, Y2, Y0, Y0
-	VMOVUPS      128(DX)(SI*4), Y2
-	VMULPS       Y5, Y2, Y2
-	VANDPS       Y2, Y0, Y0
+	VMOVUPS      Y3, 64(AX)(SI*4)
 	VMOVUPS      Y0, 128(AX)(SI*4)
-	VPSRLD       $0x08, Y1, Y0
-	VCVTDQ2PS    Y0, Y0
-	VCVTDQ2PS    Y4, Y1
-	VCMPPS       $0x1d, Y1, Y0, Y0
-	VMOVUPS      192(DX)(SI*4), Y1
-	VMULPS       Y5, Y1, Y1
-	VANDPS       Y1, Y0, Y0
-	VMOVUPS      Y0, 192(AX)(SI*4)
+	VMOVUPS      Y1, 192(AX)(SI*4)
 	VMOVD        BX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      lanes<>+32(SB), Y1
@@ -11737,37 +11734,34 @@ group1:
 	VBROADCASTSS threshold+72(FP), Y4
 	VBROADCASTSS scale+76(FP), Y5
 	VPSRLD       $0x08, Y2, Y2
+	VPSRLD       $0x08, Y3, Y3
+	VPSRLD       $0x08, Y0, Y0
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y4, Y4
 	VCVTDQ2PS    Y2, Y2
-	VCVTDQ2PS    Y4, Y6
-	VCMPPS       $0x1d, Y6, Y2, Y2
+	VCMPPS       $0x1d, Y4, Y2, Y2
 	VMOVUPS      32(DX)(SI*4), Y6
 	VMULPS       Y5, Y6, Y6
 	VANDPS       Y6, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VCMPPS       $0x1d, Y4, Y3, Y3
+	VMOVUPS      96(DX)(SI*4), Y6
+	VMULPS       Y5, Y6, Y6
+	VANDPS       Y6, Y3, Y3
+	VCVTDQ2PS    Y0, Y0
+	VCMPPS       $0x1d, Y4, Y0, Y0
+	VMOVUPS      160(DX)(SI*4), Y6
+	VMULPS       Y5, Y6, Y6
+	VANDPS       Y6, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VCMPPS       $0x1d, Y4, Y1, Y1
+	VMOVUPS      224(DX)(SI*4), Y4
+	VMULPS       Y5, Y4, Y4
+	VANDPS       Y4, Y1, Y1
 	VMOVUPS      Y2, 32(AX)(SI*4)
-	VPSRLD       $0x08, Y3, Y2
-	VCVTDQ2PS    Y2, Y2
-	VCVTDQ2PS    Y4, Y3
-	VCMPPS       $0x1d, Y3, Y2, Y2
-	VMOVUPS      96(DX)(SI*4), Y3
-	VMULPS       Y5, Y3, Y3
-	VANDPS       Y3, Y2, Y2
-	VMOVUPS      Y2, 96(AX)(SI*4)
-	VPSRLD       $0x08, Y0, Y0
-	VCVTDQ2PS    Y0, Y0
-	VCVTDQ2PS    Y4, Y2
-	VCMPPS       $0x1d, Y2, Y0, Y0
-	VMOVUPS      160(DX)(SI*4), Y2
-	VMULPS       Y5, Y2, Y2
-	VANDPS       Y2, Y0, Y0
+	VMOVUPS      Y3, 96(AX)(SI*4)
 	VMOVUPS      Y0, 160(AX)(SI*4)
-	VPSRLD       $0x08, Y1, Y0
-	VCVTDQ2PS    Y0, Y0
-	VCVTDQ2PS    Y4, Y1
-	VCMPPS       $0x1d, Y1, Y0, Y0
-	VMOVUPS      224(DX)(SI*4), Y1
-	VMULPS       Y5, Y1, Y1
-	VANDPS       Y1, Y0, Y0
-	VMOVUPS      Y0, 224(AX)(SI*4)
+	VMOVUPS      Y1, 224(AX)(SI*4)
 	ADDQ         $0x00000040, SI
 	ADDL         $0x00000010, BX
 	DECQ         CX
@@ -12062,25 +12056,25 @@ group1:
 	VBROADCASTSS a+48(FP), Y4
 	VBROADCASTSS b+52(FP), Y5
 	VPSRLD       $0x08, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y5, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VMOVUPS      Y2, (AX)(BX*4)
-	VPSRLD       $0x08, Y3, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y5, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VMOVUPS      Y2, 64(AX)(BX*4)
+	VPSRLD       $0x08, Y3, Y3
 	VPSRLD       $0x08, Y0, Y0
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y4, Y3, Y3
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y5, Y0, Y0
 	VADDPS       Y4, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VMOVUPS      Y2, (AX)(BX*4)
+	VMOVUPS      Y3, 64(AX)(BX*4)
 	VMOVUPS      Y0, 128(AX)(BX*4)
-	VPSRLD       $0x08, Y1, Y0
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y5, Y0, Y0
-	VADDPS       Y4, Y0, Y0
-	VMOVUPS      Y0, 192(AX)(BX*4)
+	VMOVUPS      Y1, 192(AX)(BX*4)
 	VMOVD        DX, X0
 	VPBROADCASTD X0, Y0
 	VMOVUPS      lanes<>+32(SB), Y1
@@ -12291,24 +12285,840 @@ group1:
 	VBROADCASTSS a+48(FP), Y4
 	VBROADCASTSS b+52(FP), Y5
 	VPSRLD       $0x08, Y2, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y5, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(BX*4)
-	VPSRLD       $0x08, Y3, Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y5, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VMOVUPS      Y2, 96(AX)(BX*4)
+	VPSRLD       $0x08, Y3, Y3
 	VPSRLD       $0x08, Y0, Y0
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y4, Y3, Y3
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y5, Y0, Y0
 	VADDPS       Y4, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VMOVUPS      Y2, 32(AX)(BX*4)
+	VMOVUPS      Y3, 96(AX)(BX*4)
 	VMOVUPS      Y0, 160(AX)(BX*4)
-	VPSRLD       $0x08, Y1, Y0
+	VMOVUPS      Y1, 224(AX)(BX*4)
+	ADDQ         $0x00000040, BX
+	ADDL         $0x00000010, DX
+	DECQ         CX
+	JNZ          group1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func normalAVX2(dst []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, mean float32, std float32)
+// Requires: AVX, AVX2
+TEXT ·normalAVX2(SB), NOSPLIT, $8-56
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     dst_len+8(FP), CX
+	MOVL     first+24(FP), DX
+	XORQ     BX, BX
+	SHRQ     $0x06, CX
+	JZ       done2
+
+group1:
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      lanes<>+0(SB), Y1
+	VPADDD       Y1, Y0, Y0
+	VBROADCASTSS layer+28(FP), Y1
+	VBROADCASTSS step0+32(FP), Y2
+	VBROADCASTSS step1+36(FP), Y3
+	VBROADCASTSS key0+40(FP), Y4
+	VBROADCASTSS key1+44(FP), Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VBROADCASTSS mean+48(FP), Y4
+	VBROADCASTSS std+52(FP), Y5
+	VPSRLD       $0x08, Y2, Y2
+	VPSRLD       $0x08, Y3, Y3
+	VPSRLD       $0x08, Y0, Y0
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       c3f000000<>+0(SB), Y2, Y2
+	VMULPS       c33800000<>+0(SB), Y2, Y2
+	VPSUBD       c3f3504f3<>+0(SB), Y2, Y6
+	VPSRAD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y6, Y7
+	VPSUBD       Y7, Y2, Y7
+	VSUBPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS c3d9021bb<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbdebd1b8<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3def251a<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbdfe5d4f<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3e11e9bf<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe2aae50<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3e4cceac<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe7ffffc<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3eaaaaaa<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y7, Y9
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VMULPS       cb95e8083<>+0(SB), Y6, Y10
+	VADDPS       Y10, Y8, Y8
+	VMULPS       c3f000000<>+0(SB), Y9, Y9
+	VSUBPS       Y9, Y8, Y8
+	VADDPS       Y8, Y7, Y7
+	VMULPS       c3f318000<>+0(SB), Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VCMPPS       $0x00, c7f800000<>+0(SB), Y2, Y6
+	VBLENDVPS    Y6, Y2, Y7, Y6
+	VCMPPS       $0x00, c00000000<>+0(SB), Y2, Y7
+	VBROADCASTSS cff800000<>+0(SB), Y8
+	VBLENDVPS    Y7, Y8, Y6, Y6
+	VCMPPS       $0x19, c00000000<>+0(SB), Y2, Y2
+	VBROADCASTSS c7fc00000<>+0(SB), Y7
+	VBLENDVPS    Y2, Y7, Y6, Y2
+	VMULPS       cc0000000<>+0(SB), Y2, Y2
+	VSQRTPS      Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       c34800000<>+0(SB), Y3, Y3
+	VROUNDPS     $0x08, Y3, Y6
+	VSUBPS       Y6, Y3, Y3
+	VMULPS       c3fc90fdb<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y3, Y7
+	VBROADCASTSS cb94ca1f9<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3c08839e<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe2aaaa3<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y3, Y8, Y8
+	VADDPS       Y3, Y8, Y3
+	VBROADCASTSS c37ccf5ce<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbab6061a<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3d2aaaa5<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       c3f000000<>+0(SB), Y7, Y7
+	VSUBPS       Y7, Y8, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y6, Y6
+	VANDPS       c00000001<>+0(SB), Y6, Y8
+	VBROADCASTSS c00000001<>+0(SB), Y9
+	VPCMPEQD     Y9, Y8, Y8
+	VBLENDVPS    Y8, Y3, Y7, Y9
+	VPADDD       c00000001<>+0(SB), Y6, Y10
+	VANDPS       c00000002<>+0(SB), Y10, Y10
+	VPSLLD       $0x1e, Y10, Y10
+	VXORPS       Y10, Y9, Y9
+	VBLENDVPS    Y8, Y7, Y3, Y3
+	VANDPS       c00000002<>+0(SB), Y6, Y6
+	VPSLLD       $0x1e, Y6, Y6
+	VXORPS       Y6, Y3, Y3
+	VMULPS       Y9, Y2, Y6
+	VMULPS       Y3, Y2, Y2
 	VCVTDQ2PS    Y0, Y0
+	VADDPS       c3f000000<>+0(SB), Y0, Y0
+	VMULPS       c33800000<>+0(SB), Y0, Y0
+	VPSUBD       c3f3504f3<>+0(SB), Y0, Y3
+	VPSRAD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y3, Y7
+	VPSUBD       Y7, Y0, Y7
+	VSUBPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS c3d9021bb<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbdebd1b8<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3def251a<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbdfe5d4f<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3e11e9bf<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe2aae50<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3e4cceac<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe7ffffc<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3eaaaaaa<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y7, Y9
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VMULPS       cb95e8083<>+0(SB), Y3, Y10
+	VADDPS       Y10, Y8, Y8
+	VMULPS       c3f000000<>+0(SB), Y9, Y9
+	VSUBPS       Y9, Y8, Y8
+	VADDPS       Y8, Y7, Y7
+	VMULPS       c3f318000<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y7, Y7
+	VCMPPS       $0x00, c7f800000<>+0(SB), Y0, Y3
+	VBLENDVPS    Y3, Y0, Y7, Y3
+	VCMPPS       $0x00, c00000000<>+0(SB), Y0, Y7
+	VBROADCASTSS cff800000<>+0(SB), Y8
+	VBLENDVPS    Y7, Y8, Y3, Y3
+	VCMPPS       $0x19, c00000000<>+0(SB), Y0, Y0
+	VBROADCASTSS c7fc00000<>+0(SB), Y7
+	VBLENDVPS    Y0, Y7, Y3, Y0
+	VMULPS       cc0000000<>+0(SB), Y0, Y0
+	VSQRTPS      Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       c34800000<>+0(SB), Y1, Y1
+	VROUNDPS     $0x08, Y1, Y3
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       c3fc90fdb<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y1, Y7
+	VBROADCASTSS cb94ca1f9<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3c08839e<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe2aaaa3<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y1, Y8, Y8
+	VADDPS       Y1, Y8, Y1
+	VBROADCASTSS c37ccf5ce<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbab6061a<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3d2aaaa5<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       c3f000000<>+0(SB), Y7, Y7
+	VSUBPS       Y7, Y8, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y3, Y3
+	VANDPS       c00000001<>+0(SB), Y3, Y8
+	VBROADCASTSS c00000001<>+0(SB), Y9
+	VPCMPEQD     Y9, Y8, Y8
+	VBLENDVPS    Y8, Y1, Y7, Y9
+	VPADDD       c00000001<>+0(SB), Y3, Y10
+	VANDPS       c00000002<>+0(SB), Y10, Y10
+	VPSLLD       $0x1e, Y10, Y10
+	VXORPS       Y10, Y9, Y9
+	VBLENDVPS    Y8, Y7, Y1, Y1
+	VANDPS       c00000002<>+0(SB), Y3, Y3
+	VPSLLD       $0x1e, Y3, Y3
+	VXORPS       Y3, Y1, Y1
+	VMULPS       Y9, Y0, Y3
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y5, Y6, Y1
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y4, Y3, Y3
 	VMULPS       Y5, Y0, Y0
 	VADDPS       Y4, Y0, Y0
+	VMOVUPS      Y1, (AX)(BX*4)
+	VMOVUPS      Y2, 64(AX)(BX*4)
+	VMOVUPS      Y3, 128(AX)(BX*4)
+	VMOVUPS      Y0, 192(AX)(BX*4)
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      lanes<>+32(SB), Y1
+	VPADDD       Y1, Y0, Y0
+	VBROADCASTSS layer+28(FP), Y1
+	VBROADCASTSS step0+32(FP), Y2
+	VBROADCASTSS step1+36(FP), Y3
+	VBROADCASTSS key0+40(FP), Y4
+	VBROADCASTSS key1+44(FP), Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y2, Y2
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y0, Y0
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y4, Y3, Y3
+	VXORPS       Y1, Y7, Y1
+	VXORPS       Y5, Y1, Y1
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y3, Y3
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y1, Y1
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VXORPS       Y0, Y8, Y0
+	VXORPS       Y4, Y0, Y0
+	VXORPS       Y2, Y7, Y2
+	VXORPS       Y5, Y2, Y2
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y0, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y0, Y0
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y0, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y0, Y0
+	VPSRLQ       $0x20, Y2, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y2, Y2
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y2, Y2
+	VXORPS       Y1, Y8, Y1
+	VXORPS       Y4, Y1, Y1
+	VXORPS       Y3, Y7, Y3
+	VXORPS       Y5, Y3, Y3
+	VPADDD       c9e3779b9<>+0(SB), Y4, Y4
+	VPADDD       cbb67ae85<>+0(SB), Y5, Y5
+	VPSRLQ       $0x20, Y1, Y6
+	VPMULUDQ     cd2511f53<>+0(SB), Y1, Y1
+	VPMULUDQ     cd2511f53<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y1, Y7
+	VPBLENDD     $0xaa, Y6, Y7, Y7
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y1, Y1
+	VPSRLQ       $0x20, Y3, Y6
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y3, Y3
+	VPMULUDQ     ccd9e8d57<>+0(SB), Y6, Y6
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y6, Y8, Y8
+	VPSLLQ       $0x20, Y6, Y6
+	VPBLENDD     $0xaa, Y6, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y4, Y2, Y2
+	VXORPS       Y0, Y7, Y0
+	VXORPS       Y5, Y0, Y0
+	VBROADCASTSS mean+48(FP), Y4
+	VBROADCASTSS std+52(FP), Y5
+	VPSRLD       $0x08, Y2, Y2
+	VPSRLD       $0x08, Y3, Y3
+	VPSRLD       $0x08, Y0, Y0
+	VPSRLD       $0x08, Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VADDPS       c3f000000<>+0(SB), Y2, Y2
+	VMULPS       c33800000<>+0(SB), Y2, Y2
+	VPSUBD       c3f3504f3<>+0(SB), Y2, Y6
+	VPSRAD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y6, Y7
+	VPSUBD       Y7, Y2, Y7
+	VSUBPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS c3d9021bb<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbdebd1b8<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3def251a<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbdfe5d4f<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3e11e9bf<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe2aae50<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3e4cceac<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe7ffffc<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3eaaaaaa<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y7, Y9
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VMULPS       cb95e8083<>+0(SB), Y6, Y10
+	VADDPS       Y10, Y8, Y8
+	VMULPS       c3f000000<>+0(SB), Y9, Y9
+	VSUBPS       Y9, Y8, Y8
+	VADDPS       Y8, Y7, Y7
+	VMULPS       c3f318000<>+0(SB), Y6, Y6
+	VADDPS       Y6, Y7, Y7
+	VCMPPS       $0x00, c7f800000<>+0(SB), Y2, Y6
+	VBLENDVPS    Y6, Y2, Y7, Y6
+	VCMPPS       $0x00, c00000000<>+0(SB), Y2, Y7
+	VBROADCASTSS cff800000<>+0(SB), Y8
+	VBLENDVPS    Y7, Y8, Y6, Y6
+	VCMPPS       $0x19, c00000000<>+0(SB), Y2, Y2
+	VBROADCASTSS c7fc00000<>+0(SB), Y7
+	VBLENDVPS    Y2, Y7, Y6, Y2
+	VMULPS       cc0000000<>+0(SB), Y2, Y2
+	VSQRTPS      Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       c34800000<>+0(SB), Y3, Y3
+	VROUNDPS     $0x08, Y3, Y6
+	VSUBPS       Y6, Y3, Y3
+	VMULPS       c3fc90fdb<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y3, Y7
+	VBROADCASTSS cb94ca1f9<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3c08839e<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe2aaaa3<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y3, Y8, Y8
+	VADDPS       Y3, Y8, Y3
+	VBROADCASTSS c37ccf5ce<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbab6061a<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3d2aaaa5<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       c3f000000<>+0(SB), Y7, Y7
+	VSUBPS       Y7, Y8, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y6, Y6
+	VANDPS       c00000001<>+0(SB), Y6, Y8
+	VBROADCASTSS c00000001<>+0(SB), Y9
+	VPCMPEQD     Y9, Y8, Y8
+	VBLENDVPS    Y8, Y3, Y7, Y9
+	VPADDD       c00000001<>+0(SB), Y6, Y10
+	VANDPS       c00000002<>+0(SB), Y10, Y10
+	VPSLLD       $0x1e, Y10, Y10
+	VXORPS       Y10, Y9, Y9
+	VBLENDVPS    Y8, Y7, Y3, Y3
+	VANDPS       c00000002<>+0(SB), Y6, Y6
+	VPSLLD       $0x1e, Y6, Y6
+	VXORPS       Y6, Y3, Y3
+	VMULPS       Y9, Y2, Y6
+	VMULPS       Y3, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VADDPS       c3f000000<>+0(SB), Y0, Y0
+	VMULPS       c33800000<>+0(SB), Y0, Y0
+	VPSUBD       c3f3504f3<>+0(SB), Y0, Y3
+	VPSRAD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y3, Y7
+	VPSUBD       Y7, Y0, Y7
+	VSUBPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS c3d9021bb<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbdebd1b8<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3def251a<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbdfe5d4f<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3e11e9bf<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe2aae50<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3e4cceac<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe7ffffc<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3eaaaaaa<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y7, Y9
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y9, Y8, Y8
+	VMULPS       cb95e8083<>+0(SB), Y3, Y10
+	VADDPS       Y10, Y8, Y8
+	VMULPS       c3f000000<>+0(SB), Y9, Y9
+	VSUBPS       Y9, Y8, Y8
+	VADDPS       Y8, Y7, Y7
+	VMULPS       c3f318000<>+0(SB), Y3, Y3
+	VADDPS       Y3, Y7, Y7
+	VCMPPS       $0x00, c7f800000<>+0(SB), Y0, Y3
+	VBLENDVPS    Y3, Y0, Y7, Y3
+	VCMPPS       $0x00, c00000000<>+0(SB), Y0, Y7
+	VBROADCASTSS cff800000<>+0(SB), Y8
+	VBLENDVPS    Y7, Y8, Y3, Y3
+	VCMPPS       $0x19, c00000000<>+0(SB), Y0, Y0
+	VBROADCASTSS c7fc00000<>+0(SB), Y7
+	VBLENDVPS    Y0, Y7, Y3, Y0
+	VMULPS       cc0000000<>+0(SB), Y0, Y0
+	VSQRTPS      Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       c34800000<>+0(SB), Y1, Y1
+	VROUNDPS     $0x08, Y1, Y3
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       c3fc90fdb<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y1, Y7
+	VBROADCASTSS cb94ca1f9<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3c08839e<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbe2aaaa3<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y1, Y8, Y8
+	VADDPS       Y1, Y8, Y1
+	VBROADCASTSS c37ccf5ce<>+0(SB), Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       cbab6061a<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VADDPS       c3d2aaaa5<>+0(SB), Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VMULPS       c3f000000<>+0(SB), Y7, Y7
+	VSUBPS       Y7, Y8, Y7
+	VADDPS       c3f800000<>+0(SB), Y7, Y7
+	VCVTPS2DQ    Y3, Y3
+	VANDPS       c00000001<>+0(SB), Y3, Y8
+	VBROADCASTSS c00000001<>+0(SB), Y9
+	VPCMPEQD     Y9, Y8, Y8
+	VBLENDVPS    Y8, Y1, Y7, Y9
+	VPADDD       c00000001<>+0(SB), Y3, Y10
+	VANDPS       c00000002<>+0(SB), Y10, Y10
+	VPSLLD       $0x1e, Y10, Y10
+	VXORPS       Y10, Y9, Y9
+	VBLENDVPS    Y8, Y7, Y1, Y1
+	VANDPS       c00000002<>+0(SB), Y3, Y3
+	VPSLLD       $0x1e, Y3, Y3
+	VXORPS       Y3, Y1, Y1
+	VMULPS       Y9, Y0, Y3
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y5, Y6, Y1
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y5, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VMOVUPS      Y1, 32(AX)(BX*4)
+	VMOVUPS      Y2, 96(AX)(BX*4)
+	VMOVUPS      Y3, 160(AX)(BX*4)
 	VMOVUPS      Y0, 224(AX)(BX*4)
 	ADDQ         $0x00000040, BX
 	ADDL         $0x00000010, DX
@@ -12319,6 +13129,116 @@ done2:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+DATA c33800000<>+0(SB)/4, $0x33800000
+DATA c33800000<>+4(SB)/4, $0x33800000
+DATA c33800000<>+8(SB)/4, $0x33800000
+DATA c33800000<>+12(SB)/4, $0x33800000
+DATA c33800000<>+16(SB)/4, $0x33800000
+DATA c33800000<>+20(SB)/4, $0x33800000
+DATA c33800000<>+24(SB)/4, $0x33800000
+DATA c33800000<>+28(SB)/4, $0x33800000
+GLOBL c33800000<>(SB), RODATA|NOPTR, $32
+
+DATA cc0000000<>+0(SB)/4, $0xc0000000
+DATA cc0000000<>+4(SB)/4, $0xc0000000
+DATA cc0000000<>+8(SB)/4, $0xc0000000
+DATA cc0000000<>+12(SB)/4, $0xc0000000
+DATA cc0000000<>+16(SB)/4, $0xc0000000
+DATA cc0000000<>+20(SB)/4, $0xc0000000
+DATA cc0000000<>+24(SB)/4, $0xc0000000
+DATA cc0000000<>+28(SB)/4, $0xc0000000
+GLOBL cc0000000<>(SB), RODATA|NOPTR, $32
+
+DATA c34800000<>+0(SB)/4, $0x34800000
+DATA c34800000<>+4(SB)/4, $0x34800000
+DATA c34800000<>+8(SB)/4, $0x34800000
+DATA c34800000<>+12(SB)/4, $0x34800000
+DATA c34800000<>+16(SB)/4, $0x34800000
+DATA c34800000<>+20(SB)/4, $0x34800000
+DATA c34800000<>+24(SB)/4, $0x34800000
+DATA c34800000<>+28(SB)/4, $0x34800000
+GLOBL c34800000<>(SB), RODATA|NOPTR, $32
+
+DATA c3fc90fdb<>+0(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+4(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+8(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+12(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+16(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+20(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+24(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+28(SB)/4, $0x3fc90fdb
+GLOBL c3fc90fdb<>(SB), RODATA|NOPTR, $32
+
+DATA cb94ca1f9<>+0(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+4(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+8(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+12(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+16(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+20(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+24(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+28(SB)/4, $0xb94ca1f9
+GLOBL cb94ca1f9<>(SB), RODATA|NOPTR, $32
+
+DATA c3c08839e<>+0(SB)/4, $0x3c08839e
+DATA c3c08839e<>+4(SB)/4, $0x3c08839e
+DATA c3c08839e<>+8(SB)/4, $0x3c08839e
+DATA c3c08839e<>+12(SB)/4, $0x3c08839e
+DATA c3c08839e<>+16(SB)/4, $0x3c08839e
+DATA c3c08839e<>+20(SB)/4, $0x3c08839e
+DATA c3c08839e<>+24(SB)/4, $0x3c08839e
+DATA c3c08839e<>+28(SB)/4, $0x3c08839e
+GLOBL c3c08839e<>(SB), RODATA|NOPTR, $32
+
+DATA cbe2aaaa3<>+0(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+4(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+8(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+12(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+16(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+20(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+24(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+28(SB)/4, $0xbe2aaaa3
+GLOBL cbe2aaaa3<>(SB), RODATA|NOPTR, $32
+
+DATA c37ccf5ce<>+0(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+4(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+8(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+12(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+16(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+20(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+24(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+28(SB)/4, $0x37ccf5ce
+GLOBL c37ccf5ce<>(SB), RODATA|NOPTR, $32
+
+DATA cbab6061a<>+0(SB)/4, $0xbab6061a
+DATA cbab6061a<>+4(SB)/4, $0xbab6061a
+DATA cbab6061a<>+8(SB)/4, $0xbab6061a
+DATA cbab6061a<>+12(SB)/4, $0xbab6061a
+DATA cbab6061a<>+16(SB)/4, $0xbab6061a
+DATA cbab6061a<>+20(SB)/4, $0xbab6061a
+DATA cbab6061a<>+24(SB)/4, $0xbab6061a
+DATA cbab6061a<>+28(SB)/4, $0xbab6061a
+GLOBL cbab6061a<>(SB), RODATA|NOPTR, $32
+
+DATA c3d2aaaa5<>+0(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+4(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+8(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+12(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+16(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+20(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+24(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+28(SB)/4, $0x3d2aaaa5
+GLOBL c3d2aaaa5<>(SB), RODATA|NOPTR, $32
+
+DATA c00000002<>+0(SB)/4, $0x00000002
+DATA c00000002<>+4(SB)/4, $0x00000002
+DATA c00000002<>+8(SB)/4, $0x00000002
+DATA c00000002<>+12(SB)/4, $0x00000002
+DATA c00000002<>+16(SB)/4, $0x00000002
+DATA c00000002<>+20(SB)/4, $0x00000002
+DATA c00000002<>+24(SB)/4, $0x00000002
+DATA c00000002<>+28(SB)/4, $0x00000002
+GLOBL c00000002<>(SB), RODATA|NOPTR, $32
 
 // func transposeAVX2(dst []float32, x []float32, rows int, cols int, dstStride int, xStride int)
 // Requires: AVX

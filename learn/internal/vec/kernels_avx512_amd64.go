@@ -247,3 +247,6 @@ func dropoutAVX512(dst []float32, x []float32, first uint32, layer uint32, step0
 
 //go:noescape
 func uniformAVX512(dst []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, a float32, b float32)
+
+//go:noescape
+func normalAVX512(dst []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, mean float32, std float32)

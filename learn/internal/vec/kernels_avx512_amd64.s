@@ -11767,37 +11767,34 @@ group1:
 	VBROADCASTSS  threshold+72(FP), Z4
 	VBROADCASTSS  scale+76(FP), Z5
 	VPSRLD        $0x08, Z2, Z2
+	VPSRLD        $0x08, Z3, Z3
+	VPSRLD        $0x08, Z0, Z0
+	VPSRLD        $0x08, Z1, Z1
+	VCVTDQ2PS     Z4, Z4
 	VCVTDQ2PS     Z2, Z2
-	VCVTDQ2PS     Z4, Z6
-	VCMPPS        $0x1d, Z6, Z2, K2
+	VCMPPS        $0x1d, Z4, Z2, K2
 	VMOVUPS       (DX)(SI*4), Z2
 	VMULPS        Z5, Z2, Z2
 	VMOVAPS.Z     Z2, K2, Z2
-	VMOVUPS       Z2, (AX)(SI*4)
-	VPSRLD        $0x08, Z3, Z2
-	VCVTDQ2PS     Z2, Z2
-	VCVTDQ2PS     Z4, Z3
-	VCMPPS        $0x1d, Z3, Z2, K2
-	VMOVUPS       64(DX)(SI*4), Z2
-	VMULPS        Z5, Z2, Z2
-	VMOVAPS.Z     Z2, K2, Z2
-	VMOVUPS       Z2, 64(AX)(SI*4)
-	VPSRLD        $0x08, Z0, Z0
+	VCVTDQ2PS     Z3, Z3
+	VCMPPS        $0x1d, Z4, Z3, K2
+	VMOVUPS       64(DX)(SI*4), Z3
+	VMULPS        Z5, Z3, Z3
+	VMOVAPS.Z     Z3, K2, Z3
 	VCVTDQ2PS     Z0, Z0
-	VCVTDQ2PS     Z4, Z2
-	VCMPPS        $0x1d, Z2, Z0, K2
+	VCMPPS        $0x1d, Z4, Z0, K2
 	VMOVUPS       128(DX)(SI*4), Z0
 	VMULPS        Z5, Z0, Z0
 	VMOVAPS.Z     Z0, K2, Z0
+	VCVTDQ2PS     Z1, Z1
+	VCMPPS        $0x1d, Z4, Z1, K2
+	VMOVUPS       192(DX)(SI*4), Z1
+	VMULPS        Z5, Z1, Z1
+	VMOVAPS.Z     Z1, K2, Z1
+	VMOVUPS       Z2, (AX)(SI*4)
+	VMOVUPS       Z3, 64(AX)(SI*4)
 	VMOVUPS       Z0, 128(AX)(SI*4)
-	VPSRLD        $0x08, Z1, Z0
-	VCVTDQ2PS     Z0, Z0
-	VCVTDQ2PS     Z4, Z1
-	VCMPPS        $0x1d, Z1, Z0, K2
-	VMOVUPS       192(DX)(SI*4), Z0
-	VMULPS        Z5, Z0, Z0
-	VMOVAPS.Z     Z0, K2, Z0
-	VMOVUPS       Z0, 192(AX)(SI*4)
+	VMOVUPS       Z1, 192(AX)(SI*4)
 	ADDQ          $0x00000040, SI
 	ADDL          $0x00000010, BX
 	DECQ          CX
@@ -12094,24 +12091,447 @@ group1:
 	VBROADCASTSS  a+48(FP), Z4
 	VBROADCASTSS  b+52(FP), Z5
 	VPSRLD        $0x08, Z2, Z2
-	VCVTDQ2PS     Z2, Z2
-	VMULPS        Z5, Z2, Z2
-	VADDPS        Z4, Z2, Z2
-	VMOVUPS       Z2, (AX)(BX*4)
-	VPSRLD        $0x08, Z3, Z2
-	VCVTDQ2PS     Z2, Z2
-	VMULPS        Z5, Z2, Z2
-	VADDPS        Z4, Z2, Z2
-	VMOVUPS       Z2, 64(AX)(BX*4)
+	VPSRLD        $0x08, Z3, Z3
 	VPSRLD        $0x08, Z0, Z0
+	VPSRLD        $0x08, Z1, Z1
+	VCVTDQ2PS     Z2, Z2
+	VMULPS        Z5, Z2, Z2
+	VADDPS        Z4, Z2, Z2
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z5, Z3, Z3
+	VADDPS        Z4, Z3, Z3
 	VCVTDQ2PS     Z0, Z0
 	VMULPS        Z5, Z0, Z0
 	VADDPS        Z4, Z0, Z0
+	VCVTDQ2PS     Z1, Z1
+	VMULPS        Z5, Z1, Z1
+	VADDPS        Z4, Z1, Z1
+	VMOVUPS       Z2, (AX)(BX*4)
+	VMOVUPS       Z3, 64(AX)(BX*4)
 	VMOVUPS       Z0, 128(AX)(BX*4)
-	VPSRLD        $0x08, Z1, Z0
+	VMOVUPS       Z1, 192(AX)(BX*4)
+	ADDQ          $0x00000040, BX
+	ADDL          $0x00000010, DX
+	DECQ          CX
+	JNZ           group1
+
+done2:
+	VLDMXCSR (SP)
+	VZEROUPPER
+	RET
+
+// func normalAVX512(dst []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, mean float32, std float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·normalAVX512(SB), NOSPLIT, $8-56
+	VSTMXCSR (SP)
+	MOVL     (SP), AX
+	ORL      $0x00008040, AX
+	MOVL     AX, 4(SP)
+	VLDMXCSR 4(SP)
+	MOVQ     dst_base+0(FP), AX
+	MOVQ     dst_len+8(FP), CX
+	MOVL     $0x0000aaaa, DX
+	KMOVW    DX, K1
+	MOVL     first+24(FP), DX
+	XORQ     BX, BX
+	SHRQ     $0x06, CX
+	JZ       done2
+
+group1:
+	VMOVD         DX, X0
+	VPBROADCASTD  X0, Z0
+	VMOVUPS       lanes<>+0(SB), Z1
+	VPADDD        Z1, Z0, Z0
+	VBROADCASTSS  layer+28(FP), Z1
+	VBROADCASTSS  step0+32(FP), Z2
+	VBROADCASTSS  step1+36(FP), Z3
+	VBROADCASTSS  key0+40(FP), Z4
+	VBROADCASTSS  key1+44(FP), Z5
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VXORPS        Z1, Z8, Z1
+	VXORPS        Z4, Z1, Z1
+	VXORPS        Z3, Z7, Z3
+	VXORPS        Z5, Z3, Z3
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VXORPS        Z2, Z8, Z2
+	VXORPS        Z4, Z2, Z2
+	VXORPS        Z0, Z7, Z0
+	VXORPS        Z5, Z0, Z0
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VXORPS        Z3, Z8, Z3
+	VXORPS        Z4, Z3, Z3
+	VXORPS        Z1, Z7, Z1
+	VXORPS        Z5, Z1, Z1
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VXORPS        Z0, Z8, Z0
+	VXORPS        Z4, Z0, Z0
+	VXORPS        Z2, Z7, Z2
+	VXORPS        Z5, Z2, Z2
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VXORPS        Z1, Z8, Z1
+	VXORPS        Z4, Z1, Z1
+	VXORPS        Z3, Z7, Z3
+	VXORPS        Z5, Z3, Z3
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VXORPS        Z2, Z8, Z2
+	VXORPS        Z4, Z2, Z2
+	VXORPS        Z0, Z7, Z0
+	VXORPS        Z5, Z0, Z0
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VXORPS        Z3, Z8, Z3
+	VXORPS        Z4, Z3, Z3
+	VXORPS        Z1, Z7, Z1
+	VXORPS        Z5, Z1, Z1
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VXORPS        Z0, Z8, Z0
+	VXORPS        Z4, Z0, Z0
+	VXORPS        Z2, Z7, Z2
+	VXORPS        Z5, Z2, Z2
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z0, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z0, Z0
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z0, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z0, K1, Z0
+	VPSRLQ        $0x20, Z2, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z2, Z2
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z2, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z2, K1, Z2
+	VXORPS        Z1, Z8, Z1
+	VXORPS        Z4, Z1, Z1
+	VXORPS        Z3, Z7, Z3
+	VXORPS        Z5, Z3, Z3
+	VPADDD.BCST   c9e3779b9<>+0(SB), Z4, Z4
+	VPADDD.BCST   cbb67ae85<>+0(SB), Z5, Z5
+	VPSRLQ        $0x20, Z1, Z6
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z1, Z1
+	VPMULUDQ.BCST cd2511f53<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z1, Z7
+	VPBLENDMD     Z6, Z7, K1, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z1, K1, Z1
+	VPSRLQ        $0x20, Z3, Z6
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z3, Z3
+	VPMULUDQ.BCST ccd9e8d57<>+0(SB), Z6, Z6
+	VPSRLQ        $0x20, Z3, Z8
+	VPBLENDMD     Z6, Z8, K1, Z8
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z6, Z3, K1, Z3
+	VXORPS        Z2, Z8, Z2
+	VXORPS        Z4, Z2, Z2
+	VXORPS        Z0, Z7, Z0
+	VXORPS        Z5, Z0, Z0
+	VBROADCASTSS  mean+48(FP), Z4
+	VBROADCASTSS  std+52(FP), Z5
+	VPSRLD        $0x08, Z2, Z2
+	VPSRLD        $0x08, Z3, Z3
+	VPSRLD        $0x08, Z0, Z0
+	VPSRLD        $0x08, Z1, Z1
+	VCVTDQ2PS     Z2, Z2
+	VADDPS.BCST   c3f000000<>+0(SB), Z2, Z2
+	VMULPS.BCST   c33800000<>+0(SB), Z2, Z2
+	VPSUBD.BCST   c3f3504f3<>+0(SB), Z2, Z6
+	VPSRAD        $0x17, Z6, Z6
+	VPSLLD        $0x17, Z6, Z7
+	VPSUBD        Z7, Z2, Z7
+	VSUBPS.BCST   c3f800000<>+0(SB), Z7, Z7
+	VCVTDQ2PS     Z6, Z6
+	VBROADCASTSS  c3d9021bb<>+0(SB), Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbdebd1b8<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3def251a<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbdfe5d4f<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3e11e9bf<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbe2aae50<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3e4cceac<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbe7ffffc<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3eaaaaaa<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z7, Z9
+	VMULPS        Z7, Z8, Z8
+	VMULPS        Z9, Z8, Z8
+	VMULPS.BCST   cb95e8083<>+0(SB), Z6, Z10
+	VADDPS        Z10, Z8, Z8
+	VMULPS.BCST   c3f000000<>+0(SB), Z9, Z9
+	VSUBPS        Z9, Z8, Z8
+	VADDPS        Z8, Z7, Z7
+	VMULPS.BCST   c3f318000<>+0(SB), Z6, Z6
+	VADDPS        Z6, Z7, Z7
+	VCMPPS.BCST   $0x00, c7f800000<>+0(SB), Z2, K2
+	VPBLENDMD     Z2, Z7, K2, Z6
+	VCMPPS.BCST   $0x00, c00000000<>+0(SB), Z2, K2
+	VBROADCASTSS  cff800000<>+0(SB), Z7
+	VPBLENDMD     Z7, Z6, K2, Z6
+	VCMPPS.BCST   $0x19, c00000000<>+0(SB), Z2, K2
+	VBROADCASTSS  c7fc00000<>+0(SB), Z2
+	VPBLENDMD     Z2, Z6, K2, Z2
+	VMULPS.BCST   cc0000000<>+0(SB), Z2, Z2
+	VSQRTPS       Z2, Z2
+	VCVTDQ2PS     Z3, Z3
+	VMULPS.BCST   c34800000<>+0(SB), Z3, Z3
+	VRNDSCALEPS   $0x08, Z3, Z6
+	VSUBPS        Z6, Z3, Z3
+	VMULPS.BCST   c3fc90fdb<>+0(SB), Z3, Z3
+	VMULPS        Z3, Z3, Z7
+	VBROADCASTSS  cb94ca1f9<>+0(SB), Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3c08839e<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbe2aaaa3<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VMULPS        Z3, Z8, Z8
+	VADDPS        Z3, Z8, Z3
+	VBROADCASTSS  c37ccf5ce<>+0(SB), Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbab6061a<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3d2aaaa5<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VMULPS.BCST   c3f000000<>+0(SB), Z7, Z7
+	VSUBPS        Z7, Z8, Z7
+	VADDPS.BCST   c3f800000<>+0(SB), Z7, Z7
+	VCVTPS2DQ     Z6, Z6
+	VANDPS.BCST   c00000001<>+0(SB), Z6, Z8
+	VBROADCASTSS  c00000001<>+0(SB), Z9
+	VPCMPEQD      Z9, Z8, K2
+	VPBLENDMD     Z3, Z7, K2, Z8
+	VPADDD.BCST   c00000001<>+0(SB), Z6, Z9
+	VANDPS.BCST   c00000002<>+0(SB), Z9, Z9
+	VPSLLD        $0x1e, Z9, Z9
+	VXORPS        Z9, Z8, Z8
+	VPBLENDMD     Z7, Z3, K2, Z3
+	VANDPS.BCST   c00000002<>+0(SB), Z6, Z6
+	VPSLLD        $0x1e, Z6, Z6
+	VXORPS        Z6, Z3, Z3
+	VMULPS        Z8, Z2, Z6
+	VMULPS        Z3, Z2, Z2
 	VCVTDQ2PS     Z0, Z0
+	VADDPS.BCST   c3f000000<>+0(SB), Z0, Z0
+	VMULPS.BCST   c33800000<>+0(SB), Z0, Z0
+	VPSUBD.BCST   c3f3504f3<>+0(SB), Z0, Z3
+	VPSRAD        $0x17, Z3, Z3
+	VPSLLD        $0x17, Z3, Z7
+	VPSUBD        Z7, Z0, Z7
+	VSUBPS.BCST   c3f800000<>+0(SB), Z7, Z7
+	VCVTDQ2PS     Z3, Z3
+	VBROADCASTSS  c3d9021bb<>+0(SB), Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbdebd1b8<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3def251a<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbdfe5d4f<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3e11e9bf<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbe2aae50<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3e4cceac<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbe7ffffc<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3eaaaaaa<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z7, Z9
+	VMULPS        Z7, Z8, Z8
+	VMULPS        Z9, Z8, Z8
+	VMULPS.BCST   cb95e8083<>+0(SB), Z3, Z10
+	VADDPS        Z10, Z8, Z8
+	VMULPS.BCST   c3f000000<>+0(SB), Z9, Z9
+	VSUBPS        Z9, Z8, Z8
+	VADDPS        Z8, Z7, Z7
+	VMULPS.BCST   c3f318000<>+0(SB), Z3, Z3
+	VADDPS        Z3, Z7, Z7
+	VCMPPS.BCST   $0x00, c7f800000<>+0(SB), Z0, K2
+	VPBLENDMD     Z0, Z7, K2, Z3
+	VCMPPS.BCST   $0x00, c00000000<>+0(SB), Z0, K2
+	VBROADCASTSS  cff800000<>+0(SB), Z7
+	VPBLENDMD     Z7, Z3, K2, Z3
+	VCMPPS.BCST   $0x19, c00000000<>+0(SB), Z0, K2
+	VBROADCASTSS  c7fc00000<>+0(SB), Z0
+	VPBLENDMD     Z0, Z3, K2, Z0
+	VMULPS.BCST   cc0000000<>+0(SB), Z0, Z0
+	VSQRTPS       Z0, Z0
+	VCVTDQ2PS     Z1, Z1
+	VMULPS.BCST   c34800000<>+0(SB), Z1, Z1
+	VRNDSCALEPS   $0x08, Z1, Z3
+	VSUBPS        Z3, Z1, Z1
+	VMULPS.BCST   c3fc90fdb<>+0(SB), Z1, Z1
+	VMULPS        Z1, Z1, Z7
+	VBROADCASTSS  cb94ca1f9<>+0(SB), Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3c08839e<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbe2aaaa3<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VMULPS        Z1, Z8, Z8
+	VADDPS        Z1, Z8, Z1
+	VBROADCASTSS  c37ccf5ce<>+0(SB), Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   cbab6061a<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VADDPS.BCST   c3d2aaaa5<>+0(SB), Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VMULPS.BCST   c3f000000<>+0(SB), Z7, Z7
+	VSUBPS        Z7, Z8, Z7
+	VADDPS.BCST   c3f800000<>+0(SB), Z7, Z7
+	VCVTPS2DQ     Z3, Z3
+	VANDPS.BCST   c00000001<>+0(SB), Z3, Z8
+	VBROADCASTSS  c00000001<>+0(SB), Z9
+	VPCMPEQD      Z9, Z8, K2
+	VPBLENDMD     Z1, Z7, K2, Z8
+	VPADDD.BCST   c00000001<>+0(SB), Z3, Z9
+	VANDPS.BCST   c00000002<>+0(SB), Z9, Z9
+	VPSLLD        $0x1e, Z9, Z9
+	VXORPS        Z9, Z8, Z8
+	VPBLENDMD     Z7, Z1, K2, Z1
+	VANDPS.BCST   c00000002<>+0(SB), Z3, Z3
+	VPSLLD        $0x1e, Z3, Z3
+	VXORPS        Z3, Z1, Z1
+	VMULPS        Z8, Z0, Z3
+	VMULPS        Z1, Z0, Z0
+	VMULPS        Z5, Z6, Z1
+	VADDPS        Z4, Z1, Z1
+	VMULPS        Z5, Z2, Z2
+	VADDPS        Z4, Z2, Z2
+	VMULPS        Z5, Z3, Z3
+	VADDPS        Z4, Z3, Z3
 	VMULPS        Z5, Z0, Z0
 	VADDPS        Z4, Z0, Z0
+	VMOVUPS       Z1, (AX)(BX*4)
+	VMOVUPS       Z2, 64(AX)(BX*4)
+	VMOVUPS       Z3, 128(AX)(BX*4)
 	VMOVUPS       Z0, 192(AX)(BX*4)
 	ADDQ          $0x00000040, BX
 	ADDL          $0x00000010, DX
@@ -12122,3 +12542,113 @@ done2:
 	VLDMXCSR (SP)
 	VZEROUPPER
 	RET
+
+DATA c33800000<>+0(SB)/4, $0x33800000
+DATA c33800000<>+4(SB)/4, $0x33800000
+DATA c33800000<>+8(SB)/4, $0x33800000
+DATA c33800000<>+12(SB)/4, $0x33800000
+DATA c33800000<>+16(SB)/4, $0x33800000
+DATA c33800000<>+20(SB)/4, $0x33800000
+DATA c33800000<>+24(SB)/4, $0x33800000
+DATA c33800000<>+28(SB)/4, $0x33800000
+GLOBL c33800000<>(SB), RODATA|NOPTR, $32
+
+DATA cc0000000<>+0(SB)/4, $0xc0000000
+DATA cc0000000<>+4(SB)/4, $0xc0000000
+DATA cc0000000<>+8(SB)/4, $0xc0000000
+DATA cc0000000<>+12(SB)/4, $0xc0000000
+DATA cc0000000<>+16(SB)/4, $0xc0000000
+DATA cc0000000<>+20(SB)/4, $0xc0000000
+DATA cc0000000<>+24(SB)/4, $0xc0000000
+DATA cc0000000<>+28(SB)/4, $0xc0000000
+GLOBL cc0000000<>(SB), RODATA|NOPTR, $32
+
+DATA c34800000<>+0(SB)/4, $0x34800000
+DATA c34800000<>+4(SB)/4, $0x34800000
+DATA c34800000<>+8(SB)/4, $0x34800000
+DATA c34800000<>+12(SB)/4, $0x34800000
+DATA c34800000<>+16(SB)/4, $0x34800000
+DATA c34800000<>+20(SB)/4, $0x34800000
+DATA c34800000<>+24(SB)/4, $0x34800000
+DATA c34800000<>+28(SB)/4, $0x34800000
+GLOBL c34800000<>(SB), RODATA|NOPTR, $32
+
+DATA c3fc90fdb<>+0(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+4(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+8(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+12(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+16(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+20(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+24(SB)/4, $0x3fc90fdb
+DATA c3fc90fdb<>+28(SB)/4, $0x3fc90fdb
+GLOBL c3fc90fdb<>(SB), RODATA|NOPTR, $32
+
+DATA cb94ca1f9<>+0(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+4(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+8(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+12(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+16(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+20(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+24(SB)/4, $0xb94ca1f9
+DATA cb94ca1f9<>+28(SB)/4, $0xb94ca1f9
+GLOBL cb94ca1f9<>(SB), RODATA|NOPTR, $32
+
+DATA c3c08839e<>+0(SB)/4, $0x3c08839e
+DATA c3c08839e<>+4(SB)/4, $0x3c08839e
+DATA c3c08839e<>+8(SB)/4, $0x3c08839e
+DATA c3c08839e<>+12(SB)/4, $0x3c08839e
+DATA c3c08839e<>+16(SB)/4, $0x3c08839e
+DATA c3c08839e<>+20(SB)/4, $0x3c08839e
+DATA c3c08839e<>+24(SB)/4, $0x3c08839e
+DATA c3c08839e<>+28(SB)/4, $0x3c08839e
+GLOBL c3c08839e<>(SB), RODATA|NOPTR, $32
+
+DATA cbe2aaaa3<>+0(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+4(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+8(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+12(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+16(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+20(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+24(SB)/4, $0xbe2aaaa3
+DATA cbe2aaaa3<>+28(SB)/4, $0xbe2aaaa3
+GLOBL cbe2aaaa3<>(SB), RODATA|NOPTR, $32
+
+DATA c37ccf5ce<>+0(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+4(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+8(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+12(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+16(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+20(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+24(SB)/4, $0x37ccf5ce
+DATA c37ccf5ce<>+28(SB)/4, $0x37ccf5ce
+GLOBL c37ccf5ce<>(SB), RODATA|NOPTR, $32
+
+DATA cbab6061a<>+0(SB)/4, $0xbab6061a
+DATA cbab6061a<>+4(SB)/4, $0xbab6061a
+DATA cbab6061a<>+8(SB)/4, $0xbab6061a
+DATA cbab6061a<>+12(SB)/4, $0xbab6061a
+DATA cbab6061a<>+16(SB)/4, $0xbab6061a
+DATA cbab6061a<>+20(SB)/4, $0xbab6061a
+DATA cbab6061a<>+24(SB)/4, $0xbab6061a
+DATA cbab6061a<>+28(SB)/4, $0xbab6061a
+GLOBL cbab6061a<>(SB), RODATA|NOPTR, $32
+
+DATA c3d2aaaa5<>+0(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+4(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+8(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+12(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+16(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+20(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+24(SB)/4, $0x3d2aaaa5
+DATA c3d2aaaa5<>+28(SB)/4, $0x3d2aaaa5
+GLOBL c3d2aaaa5<>(SB), RODATA|NOPTR, $32
+
+DATA c00000002<>+0(SB)/4, $0x00000002
+DATA c00000002<>+4(SB)/4, $0x00000002
+DATA c00000002<>+8(SB)/4, $0x00000002
+DATA c00000002<>+12(SB)/4, $0x00000002
+DATA c00000002<>+16(SB)/4, $0x00000002
+DATA c00000002<>+20(SB)/4, $0x00000002
+DATA c00000002<>+24(SB)/4, $0x00000002
+DATA c00000002<>+28(SB)/4, $0x00000002
+GLOBL c00000002<>(SB), RODATA|NOPTR, $32

@@ -109,21 +109,6 @@ func uniformSome(dst []float32, key RandKey, first int, a, b float32) {
 	}
 }
 
-// Normal sets dst[i] to the normally distributed number of element first+i, by the transform of Box
-// and Muller (1958).
-func Normal(dst []float32, key RandKey, first int, mean, std float32) {
-	for i := range dst {
-		w, place := key.words(first + i)
-		u := (float64(w[place&^1]) + 0.5) * 0x1p-32
-		sin, cos := math.Sincos(2 * math.Pi * float64(w[place|1]) * 0x1p-32)
-		z := math.Sqrt(-2*math.Log(u)) * cos
-		if place&1 != 0 {
-			z = math.Sqrt(-2*math.Log(u)) * sin
-		}
-		dst[i] = float32(float64(mean) + float64(std)*z)
-	}
-}
-
 func dropoutGeneric(dst, x []float32, first, layer, step0, step1, key0, key1, threshold uint32, scale float32) {
 	for at := 0; at < len(dst); at += group {
 		for lane := range 16 {

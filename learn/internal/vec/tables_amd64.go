@@ -86,5 +86,6 @@ var (
 	fromUint8Tab         = table[fromByteKernel]{fromUint8Generic, fromUint8Whole, fromUint8AVX512}
 	dropoutTab           = table[dropoutKernel]{dropoutGeneric, dropoutAVX2, dropoutAVX512}
 	uniformTab           = table[uniformKernel]{uniformGeneric, uniformAVX2, uniformAVX512}
+	normalTab            = table[uniformKernel]{normalGeneric, normalAVX2, normalAVX512}
 	transposeTab         = table[transposeKernel]{transposeGeneric, transposeWhole, transposeWhole}
 )

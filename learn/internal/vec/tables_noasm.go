@@ -88,5 +88,6 @@ var (
 	fromUint8Tab         = table[fromByteKernel]{fromUint8Generic, fromUint8Generic, fromUint8Generic}
 	dropoutTab           = table[dropoutKernel]{dropoutGeneric, dropoutGeneric, dropoutGeneric}
 	uniformTab           = table[uniformKernel]{uniformGeneric, uniformGeneric, uniformGeneric}
+	normalTab            = table[uniformKernel]{normalGeneric, normalGeneric, normalGeneric}
 	transposeTab         = table[transposeKernel]{transposeGeneric, transposeGeneric, transposeGeneric}
 )

@@ -44,7 +44,13 @@ func (a *asm) subInts(x vec, y src) vec { return a.apply(a.VPSUBD, a.VPSUBD_BCST
 func (a *asm) addTo(acc vec, x src) { a.apply(a.VADDPS, a.VADDPS_BCST, acc, x, acc) }
 
 // fmaTo is acc += x·y.
-func (a *asm) fmaTo(acc, x vec, y src) { a.apply(a.VFMADD231PS, a.VFMADD231PS_BCST, x, y, acc) }
+func (a *asm) fmaTo(acc, x vec, y src) {
+	if a.unfused {
+		a.addTo(acc, a.mul(x, y))
+		return
+	}
+	a.apply(a.VFMADD231PS, a.VFMADD231PS_BCST, x, y, acc)
+}
 
 // fma is x·y + c.
 func (a *asm) fma(x vec, y, c src) vec {
@@ -63,6 +69,9 @@ func (a *asm) mulAdd(x, y, c vec) vec {
 
 // fnma is c - x·y.
 func (a *asm) fnma(x vec, y, c src) vec {
+	if a.unfused {
+		return a.sub(a.copyOf(c), a.mul(x, y))
+	}
 	return a.apply(a.VFNMADD231PS, a.VFNMADD231PS_BCST, x, y, a.copyOf(c))
 }
 
@@ -70,6 +79,10 @@ func (a *asm) fnma(x vec, y, c src) vec {
 func (a *asm) horner(x vec, coef ...float64) vec {
 	p := a.copyOf(a.constant(coef[0]))
 	for _, c := range coef[1:] {
+		if a.unfused {
+			p = a.add(a.mul(p, x), a.constant(c))
+			continue
+		}
 		a.apply(a.VFMADD213PS, a.VFMADD213PS_BCST, x, a.constant(c), p)
 	}
 	return p

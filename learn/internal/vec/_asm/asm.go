@@ -19,6 +19,7 @@ type asm struct {
 	masks   operand.Mem       // AVX2: 16 dwords of ones, then 16 of zeros
 	odd     reg.OpmaskVirtual // AVX-512: the odd lanes, where a kernel sets it
 	numbers *operand.Mem      // 0, 1, … 15
+	unfused bool              // multiply and add are rounded apart, as plain Go does
 	single  bool              // AVX2: a vec is one register, of 8 lanes, for now
 	saved   operand.Mem
 	labels  int

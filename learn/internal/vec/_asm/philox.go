@@ -63,9 +63,9 @@ func (a *asm) lanes() operand.Mem {
 	return *a.numbers
 }
 
-// random emits a kernel that makes the words of whole groups of 64 elements of dst. use turns 16
-// words, of the elements from the given place on, into numbers.
-func (a *asm) random(name, signature string, use func(words vec, x operand.Mem, params []vec) vec, in string, params ...string) {
+// random emits a kernel that makes the words of whole groups of 64 elements of dst. use turns the
+// upper 24 bits of four times 16 words, with the elements of x at the same places, into numbers.
+func (a *asm) random(name, signature string, use func(words [4]vec, x [4]operand.Mem, params []vec) [4]vec, in string, params ...string) {
 	a.begin(name, signature)
 	dst, n := a.pointer("dst"), a.length("dst")
 	x := dst
@@ -99,10 +99,13 @@ func (a *asm) random(name, signature string, use func(words vec, x operand.Mem, 
 		for _, name := range params {
 			p = append(p, a.scalar(name))
 		}
-		for k, words := range c {
-			disp := 64*k + 32*h
-			v := use(a.shifted(a.VPSRLD, 8, words), operand.Mem{Base: x, Index: at, Scale: 4, Disp: disp}, p)
-			a.store(v, operand.Mem{Base: dst, Index: at, Scale: 4, Disp: disp}, nil)
+		var from [4]operand.Mem
+		for k := range c {
+			c[k] = a.shifted(a.VPSRLD, 8, c[k])
+			from[k] = operand.Mem{Base: x, Index: at, Scale: 4, Disp: 64*k + 32*h}
+		}
+		for k, v := range use(c, from, p) {
+			a.store(v, operand.Mem{Base: dst, Index: at, Scale: 4, Disp: 64*k + 32*h}, nil)
 		}
 	})
 	a.ADDQ(operand.U32(64), at)
@@ -117,15 +120,54 @@ const counterParams = "first, layer, step0, step1, key0, key1"
 
 func emitRandom(a *asm, names *registry) {
 	a.random("dropout", "func(dst, x []float32, "+counterParams+", threshold uint32, scale float32)",
-		func(words vec, x operand.Mem, p []vec) vec {
-			// words and threshold are below 2²⁴: signed integers and exact as floats
-			kept := a.compare(ge, a.toFloats(words), a.toFloats(p[0]))
-			return a.keep(kept, a.mul(a.load(x, nil), p[1]))
+		func(words [4]vec, x [4]operand.Mem, p []vec) (out [4]vec) {
+			least := a.toFloats(p[0]) // both are below 2²⁴: exact as floats
+			for k := range out {
+				out[k] = a.keep(a.compare(ge, a.toFloats(words[k]), least), a.mul(a.load(x[k], nil), p[1]))
+			}
+			return out
 		}, "x", "threshold", "scale")
 	a.random("uniform", "func(dst []float32, "+counterParams+" uint32, a, b float32)",
-		func(words vec, _ operand.Mem, p []vec) vec {
-			return a.add(a.mul(a.toFloats(words), p[1]), p[0])
+		func(words [4]vec, _ [4]operand.Mem, p []vec) (out [4]vec) {
+			for k := range out {
+				out[k] = a.add(a.mul(a.toFloats(words[k]), p[1]), p[0])
+			}
+			return out
 		}, "", "a", "b")
+	a.unfused = true
+	a.random("normal", "func(dst []float32, "+counterParams+" uint32, mean, std float32)",
+		func(words [4]vec, _ [4]operand.Mem, p []vec) (out [4]vec) {
+			for k := 0; k < 4; k += 2 {
+				out[k], out[k+1] = a.normalPair(words[k], words[k+1])
+			}
+			for k := range out {
+				out[k] = a.add(a.mul(out[k], p[1]), p[0])
+			}
+			return out
+		}, "", "mean", "std")
+	a.unfused = false
 	names.add("dropout", "dropoutKernel")
 	names.add("uniform", "uniformKernel")
+	names.add("normal", "uniformKernel")
+}
+
+// normalPair is the transform of Box and Muller, operation by operation as in normal.go.
+func (a *asm) normalPair(w0, w1 vec) (x, y vec) {
+	u := a.mul(a.add(a.toFloats(w0), a.constant(0.5)), a.constant(0x1p-24))
+	r := a.sqrt(a.mul(a.log(u), a.constant(-2)))
+	v := a.mul(a.toFloats(w1), a.constant(0x1p-22))
+	q := a.round(v)
+	f := a.mul(a.sub(v, q), a.constant(1.57079632679489661923))
+	z := a.mul(f, f)
+	sin := a.horner(z, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+	sin = a.add(a.mul(a.mul(sin, z), f), f)
+	cos := a.horner(z, 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+	cos = a.mul(a.mul(cos, z), z)
+	cos = a.add(a.sub(cos, a.mul(z, a.constant(0.5))), a.constant(1))
+	quarter := a.toInts(q)
+	odd := a.equalInts(a.and(quarter, a.constBits(1)), a.copyOf(a.constBits(1)))
+	sign := func(q vec) vec { return a.shifted(a.VPSLLD, 30, a.and(q, a.constBits(2))) }
+	x = a.xor(a.choose(odd, sin, cos), sign(a.addInts(quarter, a.constBits(1))))
+	y = a.xor(a.choose(odd, cos, sin), sign(quarter))
+	return a.mul(r, x), a.mul(r, y)
 }
