@@ -132,12 +132,6 @@ func BenchmarkConv(b *testing.B) {
 	}
 }
 
-func depthwise(n, size, c int) ConvShape {
-	s := square(n, size, c, 3, c, 1, 1)
-	s.Groups = c
-	return s
-}
-
 // BenchmarkTile runs single kernels on operands in the first-level cache.
 func BenchmarkTile(b *testing.B) {
 	for _, level := range cpu.Levels()[1:] {

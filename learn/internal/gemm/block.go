@@ -99,7 +99,7 @@ type columnSpan struct {
 func (p *pass) run() {
 	f := &families[p.level]
 	p.prepare()
-	var columnBuf [16]columnSpan
+	var columnBuf [8]columnSpan
 	var rowBuf [2]span
 	columns := p.columnSpans(f, columnBuf[:0])
 	if p.nj*p.nk*columns[0].size*f.lanes > residentB {
@@ -117,11 +117,9 @@ func (p *pass) run() {
 func (p *pass) prepare() {
 	b := p.block
 	t := &p.t
-	*t = tile{
-		am: 4 * b.am, ak: 4 * b.ak, aj: 4 * (b.aj - p.nk*b.ak),
-		bk: 4 * b.bk, bj: 4 * (b.bj - p.nk*b.bk), cm: 4 * b.cm,
-		nk: p.nk, nj: p.nj,
-	}
+	t.am, t.ak, t.aj = 4*b.am, 4*b.ak, 4*(b.aj-p.nk*b.ak)
+	t.bk, t.bj, t.cm = 4*b.bk, 4*(b.bj-p.nk*b.bk), 4*b.cm
+	t.nk, t.nj, t.flags = p.nk, p.nj, 0
 	if p.nk == 0 {
 		t.nj = 0
 	}

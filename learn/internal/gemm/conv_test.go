@@ -103,6 +103,12 @@ func square(n, size, c, k, oc, stride, pad int) ConvShape {
 		PadT: pad, PadB: pad, PadL: pad, PadR: pad, DilH: 1, DilW: 1, Groups: 1}
 }
 
+func depthwise(n, size, c int) ConvShape {
+	s := square(n, size, c, 3, c, 1, 1)
+	s.Groups = c
+	return s
+}
+
 func TestConvLayers(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))

@@ -15,6 +15,9 @@ type gradFilter struct {
 // the image with zeros at its sides, rather than each from the pixels that it meets.
 const narrow = 12
 
+// leastRows is the least part of a tap's channels worth a chunk: lower tiles load more than they multiply.
+const leastRows = 8
+
 func newGradFilter(s ConvShape) *gradFilter {
 	g := &gradFilter{s: s, oh: s.OutH(), ow: s.OutW(), groupC: s.C / s.Groups}
 	g.rows = s.KH * s.KW * g.groupC
@@ -24,12 +27,15 @@ func newGradFilter(s ConvShape) *gradFilter {
 		g.step = ceil(s.KH, min(chunks, s.KH)) * g.unit
 		return g
 	}
+	taps := s.KH * s.KW
 	g.unit = g.groupC
-	if taps := s.KH * s.KW; chunks <= taps {
+	if 2*chunks <= taps {
 		g.step = ceil(taps, chunks) * g.unit
 		return g
 	}
-	g.unit = ceil(g.groupC, ceil(chunks, s.KH*s.KW))
+	if parts := min(ceil(chunks, taps), g.groupC/leastRows); parts > 1 {
+		g.unit = ceil(g.groupC, parts)
+	}
 	g.step = g.unit
 	return g
 }

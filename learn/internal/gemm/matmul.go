@@ -11,6 +11,10 @@ const (
 	grain = 3 << 19
 	// maxChunks is enough for eight threads to share a phase evenly.
 	maxChunks = 16
+	// rowGrain is a number of rows that the tallest tiles of all levels divide.
+	rowGrain = 42
+	// hotOut is how many elements of the result of a chunk stay in the second-level cache for who uses them next.
+	hotOut = 1 << 15
 	// maxKC is the longest step along k: a tile's rows of A stay in the first-level cache, a packed B in the second.
 	maxKC = 512
 	// padBlock is the number of rows of A that are copied at a time, to the second-level cache.
@@ -79,8 +83,14 @@ func newMatMul(m, n, k int, transA, transB bool) *matmul {
 		g.depth = roundUp(ceil(max(k, 1), ceil(max(k, 1), maxKC)), 8)
 	}
 	chunks := chunksFor(m * n * k)
+	if k <= maxKC && transA {
+		chunks = max(chunks, m*n/hotOut)
+	}
 	if g.byRows {
-		g.step = roundUp(ceil(m, chunks), 2)
+		g.step = ceil(m, chunks)
+		if g.step > rowGrain {
+			g.step = roundUp(g.step, rowGrain)
+		}
 	} else {
 		g.step = roundUp(ceil(n, chunks), g.columnGrain())
 	}

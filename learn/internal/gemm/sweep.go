@@ -32,6 +32,9 @@ func (f *sweep) cut() {
 		work += c.work()
 	}
 	chunks := chunksFor(f.images * work)
+	if c := f.parts[0]; c.depth()*c.cOut <= residentL2 {
+		chunks = max(chunks, f.images*f.rows*c.x.out*c.cOut/(2*hotOut))
+	}
 	if chunks <= f.images {
 		f.step = ceil(f.images, chunks) * f.rows
 		return
