@@ -106,7 +106,7 @@ func (r *run) step(t testing.TB, s engine.Step) {
 type tolerance struct {
 	relative bool                       // outputs: each element by itself
 	slack    float64                    // factor on the bounds that follow from the terms; 0 means 1
-	cancels  float64                    // gradients: size of terms that cancel
+	cancels  float64                    // size of terms that cancel, see Case
 	tremor   map[*graph.Value][]float64 // see tremors
 }
 
@@ -127,7 +127,7 @@ func same(t testing.TB, g *graph.Graph, got, want *run, tol tolerance) {
 	}
 	for _, o := range g.Outputs {
 		if o.Value.Spec.DType == tensor.Float32 {
-			check("output "+o.Name, o.Value, tol.relative, 0, got.replica.Output(o.Name).F32(), want.replica.Output(o.Name).F32())
+			check("output "+o.Name, o.Value, tol.relative, tol.cancels, got.replica.Output(o.Name).F32(), want.replica.Output(o.Name).F32())
 		}
 	}
 	for _, d := range g.Grads {
@@ -139,7 +139,7 @@ func same(t testing.TB, g *graph.Graph, got, want *run, tol tolerance) {
 		check("param "+p.Name, p, false, 0, got.vectors.Param(p.Name), want.vectors.Param(p.Name))
 	}
 	for _, s := range g.Slots {
-		check("slot "+s.Name, s.SlotOf, false, 0, got.vectors.Slot(s.Slot, s.SlotOf.Name), want.vectors.Slot(s.Slot, s.SlotOf.Name))
+		check("slot "+s.Name, s.SlotOf, false, tol.cancels, got.vectors.Slot(s.Slot, s.SlotOf.Name), want.vectors.Slot(s.Slot, s.SlotOf.Name))
 	}
 	most := 0
 	for _, c := range n {

@@ -178,7 +178,7 @@ func RandomGraph(t *rapid.T) *Builder {
 // testRandom compares random graphs, always the same ones.
 func testRandom(t *testing.T, e engine.Engine) {
 	draw := rapid.Custom(RandomGraph)
-	for seed := range 300 {
+	for seed := range 400 {
 		b := draw.Example(seed)
 		at := engine.Step{Seed: 3}
 		want, got := start(t, oracle.New(), b, b.Graph, engine.Options{}), start(t, e, b, b.Graph, engine.Options{})
