@@ -36,8 +36,8 @@ func (b Bandwidth) at(bytes int) float64 {
 	return b.Memory
 }
 
-// MeasureLimits runs the peer peers/limits.cpp. Of several bursts the fastest counts: a limit is
-// what the machine can do when nothing disturbs it.
+// MeasureLimits runs the peer peers/limits.cpp. Of several bursts the fastest counts, by CPU time
+// per thread: a limit is what the machine can do when nothing disturbs it.
 func MeasureLimits(ctx context.Context, peer *Peer, threads []int) (*Limits, error) {
 	l := &Limits{Flops: map[int]float64{}, Read: map[int]Bandwidth{}, Copy: map[int]Bandwidth{}, Axpy: map[int]Bandwidth{}}
 	for _, n := range threads {
@@ -75,7 +75,7 @@ func bandwidth(ctx context.Context, peer *Peer, kind string, moved float64, thre
 	return b, nil
 }
 
-// fastest is the least wall time of a step.
+// fastest is the least time of a step.
 func fastest(ctx context.Context, peer *Peer, row string, threads int) (float64, error) {
 	e := &Entrant{Peer: peer, Row: row, Variant: fmt.Sprint(threads), Label: row}
 	if err := Race(ctx, []*Entrant{e}, Pace{Burst: 15 * time.Millisecond, Rounds: 7}); err != nil {
@@ -86,7 +86,7 @@ func fastest(ctx context.Context, peer *Peer, row string, threads int) (float64,
 	}
 	least := math.Inf(1)
 	for _, b := range e.Bursts {
-		least = min(least, Wall.Of(b))
+		least = min(least, CPU.Of(b)/float64(threads))
 	}
 	return least, nil
 }
