@@ -10,6 +10,9 @@ import (
 
 // verbs lists the commands of the binary, one per file.
 var verbs = []func(*console) *cobra.Command{
+	trainCommand,
+	evalCommand,
+	predictCommand,
 	dataCommand,
 	whyCommand,
 	doctorCommand,

@@ -282,3 +282,6 @@ func (t *Trainer) report(err error) {
 		t.cfg.Observer.WriteFailed(err)
 	}
 }
+
+// Observe sets who is told how the run goes; nil for nobody. It must not be called during Run.
+func (t *Trainer) Observe(o Observer) { t.cfg.Observer = o }

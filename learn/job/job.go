@@ -1,0 +1,249 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"millrace.dev/control"
+	"millrace.dev/internal/buildinfo"
+	"millrace.dev/internal/durable"
+	"millrace.dev/internal/rundir"
+	"millrace.dev/learn/data"
+	"millrace.dev/learn/engine/cpu"
+	"millrace.dev/learn/nn"
+	"millrace.dev/learn/saved"
+	"millrace.dev/learn/train"
+)
+
+// Verb is the verb of a run in its run.json.
+const Verb = "train"
+
+// ModelFile is the name of the trained model in a run's directory.
+const ModelFile = "model.millrace"
+
+// Job is a run that is prepared, or going on.
+type Job struct {
+	Settings Settings
+	Set      *data.Set
+	Net      *nn.Model
+	Norm     data.Norm
+	Samples  int // of the training part
+	Steps    int // in all, unless a policy ends the run before
+
+	config  train.Config
+	dir     rundir.Dir
+	engine  *cpu.Engine
+	journal *control.Journal
+	trainer *train.Trainer
+	started time.Time
+}
+
+// New opens the data set, makes the model and checks that all settings fit.
+func New(s Settings) (*Job, error) {
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	set, err := data.Open(s.Data, s.Options())
+	if err != nil {
+		return nil, err
+	}
+	j := &Job{Settings: s, Set: set}
+	if j.Net, err = nn.ByName(s.Model, set.Train.Shape(), len(set.Train.Classes())); err != nil {
+		return nil, err
+	}
+	if err := j.prepareData(); err != nil {
+		return nil, err
+	}
+	j.Steps = s.steps(j.Samples)
+	optimizer, err := s.optimizer()
+	if err != nil {
+		return nil, err
+	}
+	j.config.Model, j.config.Optimizer = j.Net, optimizer
+	j.config.Loss = nn.Loss{Kind: nn.CrossEntropy, Smoothing: float32(s.Smoothing)}
+	j.config.Schedule = s.schedule(j.Steps)
+	j.config.Augment = s.augment()
+	j.config.Batch, j.config.Epochs, j.config.Steps, j.config.Seed = s.Batch, s.Epochs, s.Steps, s.Seed
+	j.config.EveryTime = s.CheckpointEvery
+	j.policies()
+	if err := j.checkSteps(); err != nil {
+		return nil, err
+	}
+	return j, j.checkAugment()
+}
+
+// checkSteps builds the graphs of a full and of an epoch's last batch.
+func (j *Job) checkSteps() error {
+	batch := min(j.Settings.Batch, j.Samples)
+	for _, n := range []int{batch, j.Samples % batch} {
+		if n == 0 {
+			continue
+		}
+		if _, err := train.StepGraph(j.Net, n, j.config.Loss, j.config.Optimizer); err != nil {
+			return fmt.Errorf("a batch of %d (of %d samples an epoch): %w", n, j.Samples, err)
+		}
+	}
+	return nil
+}
+
+// SamplesInAll is how many samples the run trains on, unless a policy ends it before.
+func (j *Job) SamplesInAll() int {
+	batch := min(j.Settings.Batch, j.Samples)
+	each := (j.Samples + batch - 1) / batch
+	return j.Steps/each*j.Samples + j.Steps%each*batch
+}
+
+// prepareData holds the validation samples out and normalises by what is left.
+func (j *Job) prepareData() (err error) {
+	var part, valid data.Dataset = j.Set.Train, nil
+	if f := j.Settings.ValidFraction; f > 0 && j.Set.Train.Len() > 1 {
+		a, b, err := data.Split(j.Set.Train, f, j.Settings.Seed)
+		if err != nil {
+			return err
+		}
+		part, valid = a, b
+	}
+	j.Samples = part.Len()
+	if j.Norm, err = data.MeasureNorm(part); err != nil {
+		return err
+	}
+	if valid != nil {
+		if j.config.Valid, err = data.Normalize(valid, j.Norm); err != nil {
+			return err
+		}
+	}
+	j.config.Train, err = data.Normalize(part, j.Norm)
+	return err
+}
+
+func (j *Job) policies() {
+	if n := j.Settings.EarlyStop; n > 0 {
+		j.config.Stop = &control.EarlyStop{Setting: train.SettingTraining, Signal: train.SignalValidLoss, Patience: n}
+	}
+	if j.Settings.Schedule == "plateau" {
+		j.config.Plateau = &control.Plateau{
+			Setting: train.SettingRateFactor, Signal: train.SignalValidLoss, Patience: 2, Factor: 0.3, Floor: 1e-3,
+		}
+	}
+}
+
+// checkAugment tries the augmentations on the samples' shape, before anything is written.
+func (j *Job) checkAugment() error {
+	l, err := data.NewLoader(j.config.Train, data.LoaderOptions{Plan: data.Plan{Batch: 1}, Augment: j.config.Augment})
+	if err != nil {
+		return &SettingError{"augment", err.Error()}
+	}
+	l.Close()
+	return nil
+}
+
+// Start begins the run in its directory, which is new: it writes run.json, with the arguments
+// that the run was asked for with.
+func (j *Job) Start(dir rundir.Dir, args []string) error {
+	settings, err := json.Marshal(j.Settings)
+	if err != nil {
+		return err
+	}
+	j.dir = dir
+	// It comes first: a run that is killed at any later moment can be resumed.
+	err = dir.WriteManifest(rundir.Manifest{
+		Verb: Verb, Args: args, Settings: settings, Seed: j.Settings.Seed, Started: time.Now(), Build: buildinfo.Read(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := j.open(); err != nil {
+		return err
+	}
+	j.trainer, err = train.New(j.config)
+	return err
+}
+
+// Load reads the settings of the run in a directory.
+func Load(dir rundir.Dir) (Settings, error) {
+	var s Settings
+	m, err := dir.Manifest()
+	if err != nil {
+		return s, err
+	}
+	if m.Verb != Verb {
+		return s, &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("it is a run of %s, not of %s", m.Verb, Verb)}
+	}
+	if err := json.Unmarshal(m.Settings, &s); err != nil {
+		return s, &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("its settings: %w", err)}
+	}
+	return s, nil
+}
+
+// Resume goes on with the run in a directory, whose settings the job was made with.
+func (j *Job) Resume(dir rundir.Dir) error {
+	j.dir = dir
+	if err := j.open(); err != nil {
+		return err
+	}
+	var err error
+	j.trainer, err = train.Resume(j.config)
+	return err
+}
+
+// open makes what the trainer stands on.
+func (j *Job) open() (err error) {
+	j.started = time.Now()
+	j.config.Dir = j.dir.File("checkpoints")
+	if err := os.MkdirAll(j.config.Dir, 0o755); err != nil {
+		return &rundir.Error{Path: j.dir.Path(), Cause: err}
+	}
+	if err := durable.SyncDir(j.dir.Path()); err != nil {
+		return &rundir.Error{Path: j.dir.Path(), Cause: err}
+	}
+	if j.journal, err = control.OpenJournal(j.dir.Events()); err != nil {
+		return &rundir.Error{Path: j.dir.Path(), Cause: err}
+	}
+	if j.engine, err = cpu.New(j.Settings.Threads); err != nil {
+		return err
+	}
+	j.config.Journal, j.config.Engine, j.config.Threads = j.journal, j.engine, j.engine
+	if j.Settings.Threads == 0 {
+		j.config.Choices = choices(j.engine.Threads())
+	}
+	return nil
+}
+
+// choices are the numbers of threads to try: powers of two, and all.
+func choices(most int) []int {
+	var list []int
+	for n := 1; n < most; n *= 2 {
+		list = append(list, n)
+	}
+	return append(list, most)
+}
+
+// Dir is the run's directory.
+func (j *Job) Dir() rundir.Dir { return j.dir }
+
+// State is where the run stands.
+func (j *Job) State() train.State { return j.trainer.State() }
+
+// model is the trained model as it is now.
+func (j *Job) model() (*saved.Model, error) {
+	border, err := saved.MeasureBorder(j.Set.Train)
+	return &saved.Model{
+		Net: j.Net, Vectors: j.trainer.Vectors(), Classes: j.Set.Train.Classes(),
+		Norm: j.Norm, Border: border, Data: j.Set.Name,
+	}, err
+}
+
+// Close ends the run's workers and its journal.
+func (j *Job) Close() error {
+	var err error
+	if j.journal != nil {
+		err = j.journal.Close()
+	}
+	if j.engine != nil {
+		err = errors.Join(err, j.engine.Close())
+	}
+	return err
+}
