@@ -70,15 +70,18 @@ func (e *evaluator) addTour(p *Plan, tour []anchor, number int32) {
 	slices.Sort(sources)
 	t := Tour{Path: e.net.path(tour)}
 	first := int32(len(p.Stops))
+	owner := make(map[int32]int32, len(tour)) // in the Buffer model: the stop of each node, by number in this tour
 	for _, w := range e.waypoints(tour, sources) {
+		owner[w.node] = int32(len(t.Stops))
 		t.Stops = append(t.Stops, int32(len(p.Stops)))
 		p.Stops = append(p.Stops, Stop{Pos: w.pos, Alt: e.net.stopAltitude(w)})
 	}
 	index := newGrid(stopPositions(p.Stops[first:]), max(e.net.reach, 1))
 	for _, u := range sources {
-		s := index.closest(e.net.pos[u], func(k int32) bool {
-			return e.net.in.Upload == Buffer || e.net.hears(p.Stops[first+k].Pos, u)
-		})
+		s, ok := owner[u]
+		if !ok {
+			s = index.closest(e.net.pos[u], func(k int32) bool { return e.net.hears(p.Stops[first+k].Pos, u) })
+		}
 		stop := &p.Stops[first+s]
 		stop.Uploaders = append(stop.Uploaders, e.net.orig[u])
 		stop.Packets += e.f.packets[u]

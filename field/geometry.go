@@ -88,9 +88,9 @@ func (g *polygon) contains(p Point) bool {
 }
 
 // crossed reports whether the segment ab passes through the inside: it cuts ab where it meets
-// the ring and looks at the middle of each piece.
+// the ring and looks at the middle of each piece. A segment without length crosses nothing.
 func (g *polygon) crossed(a, b Point) bool {
-	if g.box.misses(a, b) {
+	if a == b || g.box.misses(a, b) {
 		return false
 	}
 	var room [16]float64

@@ -74,6 +74,9 @@ func (h *hearing) hearTour(tour []anchor, number int32) {
 // legs are the straight pieces that the sink drives, corners of detours included.
 func (net *network) legs(tour []anchor) [][2]Point {
 	path := net.path(tour)
+	if len(path) == 0 {
+		return nil
+	}
 	if len(path) == 1 {
 		return [][2]Point{{path[0], path[0]}}
 	}

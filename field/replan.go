@@ -21,7 +21,7 @@ func Replan(ctx context.Context, in *Instance, old *Plan, opt Options) (*Plan, e
 	s := &solver{net: net, opt: opt, want: net.wanted()}
 	s.eval = newEvaluator(net, s.want)
 	r := net.routeOf(old)
-	if !s.reachAll(&r) {
+	if !s.reachAll(&r, old.MaxLoad) {
 		return Solve(ctx, in, opt)
 	}
 	proof := s.ownPackets()
@@ -75,12 +75,13 @@ func (net *network) anchorNear(p Point) anchor {
 	return net.anchorAt(net.pos[u], u)
 }
 
-// reachAll inserts anchors for wanted parts that the route does not hear, and reports whether the result keeps the deadline.
-func (s *solver) reachAll(r *route) bool {
+// reachAll inserts anchors for wanted parts that the route does not hear, moves load off nodes above target, and reports
+// whether the result keeps the deadline.
+func (s *solver) reachAll(r *route, target float64) bool {
 	if len(r.tours) == 0 || s.net.len() == 0 {
 		return false
 	}
-	if s.eval.run(r, 0, 3) {
+	if s.eval.run(r, target, 12) {
 		return true
 	}
 	heard := make([]bool, s.net.parts)
@@ -107,7 +108,7 @@ func (s *solver) reachAll(r *route) bool {
 	for k := range r.tours {
 		s.net.slide(r.tours[k], 2)
 	}
-	return s.eval.run(r, 0, 3)
+	return s.eval.run(r, target, 12)
 }
 
 // toRoute is the distance from a node to the nearest anchor.
