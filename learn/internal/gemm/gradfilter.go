@@ -15,9 +15,6 @@ type gradFilter struct {
 // the image with zeros at its sides, rather than each from the pixels that it meets.
 const narrow = 12
 
-// leastRows is the least part of a tap's channels worth a chunk: lower tiles load more than they multiply.
-const leastRows = 8
-
 func newGradFilter(s ConvShape) *gradFilter {
 	g := &gradFilter{s: s, oh: s.OutH(), ow: s.OutW(), groupC: s.C / s.Groups}
 	g.rows = s.KH * s.KW * g.groupC
@@ -59,6 +56,9 @@ func (g *gradFilter) plan() *Plan {
 	}
 	if g.wholeRows() && g.sides() {
 		p.worker = s.H * g.window() * s.C
+	}
+	if s := g.slice(); s != nil {
+		return s.reduction.plan(p, s.run)
 	}
 	p.phases = []phase{{chunks: g.chunks(), run: g.run, region: g.region}}
 	return p

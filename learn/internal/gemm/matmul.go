@@ -13,6 +13,8 @@ const (
 	maxChunks = 16
 	// rowGrain is a number of rows that the tallest tiles of all levels divide.
 	rowGrain = 42
+	// leastRows is the least number of rows worth a chunk: lower tiles load more than they multiply.
+	leastRows = 8
 	// hotOut is how many elements of the result of a chunk stay in the second-level cache for who uses them next.
 	hotOut = 1 << 15
 	// maxKC is the longest step along k: a tile's rows of A stay in the first-level cache, a packed B in the second.
@@ -87,7 +89,7 @@ func newMatMul(m, n, k int, transA, transB bool) *matmul {
 		chunks = max(chunks, m*n/hotOut)
 	}
 	if g.byRows {
-		g.step = ceil(m, chunks)
+		g.step = max(ceil(m, chunks), min(m, leastRows))
 		if g.step > rowGrain {
 			g.step = roundUp(g.step, rowGrain)
 		}
@@ -124,6 +126,9 @@ func (g *matmul) choosePacking() packing {
 
 func (g *matmul) plan() *Plan {
 	p := &Plan{out: g.m * g.n, a: g.m * g.k, b: g.k * g.n, cols: g.n, flops: 2 * g.m * g.n * g.k}
+	if s := g.slice(); s != nil {
+		return s.reduction.plan(p, s.run)
+	}
 	compute := phase{chunks: g.chunks(), run: g.compute, region: g.region}
 	switch g.pack {
 	case packShared:

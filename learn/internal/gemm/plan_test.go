@@ -30,6 +30,7 @@ func plans(t testing.TB) map[string]*Plan {
 	matmul("all share", 300, 260, 300, false, false)
 	matmul("padded rows", 256, 256, 1024, false, false)
 	matmul("transposed A", 200, 300, 70, true, false)
+	matmul("sliced", 20, 30, 9000, true, false)
 	matmul("dots", 9, 400, 333, false, true)
 	matmul("transposed B", 60, 400, 333, false, true)
 	conv := func(name string, s ConvShape) {
@@ -41,6 +42,7 @@ func plans(t testing.TB) map[string]*Plan {
 	}
 	conv("5×5", square(5, 14, 8, 5, 40, 1, 2))
 	conv("few channels", square(4, 20, 3, 3, 16, 1, 1))
+	conv("sliced", square(9, 30, 3, 3, 30, 1, 1))
 	conv("stride 2", square(3, 17, 16, 3, 24, 2, 1))
 	conv("pointwise", square(3, 9, 30, 1, 50, 1, 0))
 	conv("depthwise", depthwise(3, 15, 37))
