@@ -18,6 +18,7 @@ type replica struct {
 	outputs  map[string]*tensor.Tensor
 	onBucket func(engine.Range)
 	step     engine.Step
+	helped   bool // this run has the pool's helpers
 	binding  *binding
 }
 
@@ -124,30 +125,16 @@ func (r *replica) Run(stage engine.Stage, step engine.Step) error {
 
 // run executes a stage. visit, if not nil, is called after each op.
 func (r *replica) run(stage engine.Stage, visit func(o *op) error) error {
-	pool := r.p.pool
-	helped := pool.acquire()
-	if helped {
-		defer pool.release()
+	r.helped = r.p.pool.acquire()
+	if r.helped {
+		defer r.p.pool.release()
 	}
 	for i, o := range r.p.ops {
 		if stage == engine.Backward && o.late || stage == engine.Update && !o.late {
 			continue
 		}
-		b := &r.bound[i]
-		for k := range b.phases {
-			ph := &b.phases[k]
-			if helped && ph.chunks > 1 {
-				pool.do(ph.chunks, ph.run)
-				continue
-			}
-			for c := range ph.chunks {
-				ph.run(0, c)
-			}
-		}
-		if b.check != nil {
-			if err := b.check(); err != nil {
-				return &engine.RunError{Path: o.node.Path, Op: o.node.Op, Err: err}
-			}
+		if err := r.runOp(i); err != nil {
+			return &engine.RunError{Path: o.node.Path, Op: o.node.Op, Err: err}
 		}
 		if visit != nil {
 			if err := visit(o); err != nil {
@@ -161,6 +148,25 @@ func (r *replica) run(stage engine.Stage, visit func(o *op) error) error {
 		}
 	}
 	return nil
+}
+
+// runOp executes one op, on the pool if this run has it.
+func (r *replica) runOp(i int) error {
+	b := &r.bound[i]
+	for k := range b.phases {
+		ph := &b.phases[k]
+		if r.helped && ph.chunks > 1 {
+			r.p.pool.do(ph.chunks, ph.run)
+			continue
+		}
+		for c := range ph.chunks {
+			ph.run(0, c)
+		}
+	}
+	if b.check == nil {
+		return nil
+	}
+	return b.check()
 }
 
 func (r *replica) Trace(step engine.Step) error {
