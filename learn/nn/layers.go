@@ -158,8 +158,11 @@ func (d Dropout) On(x *Node) *Node { return Apply(d, x) }
 // Build appends the layer.
 func (d Dropout) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	x, ok := b.one(in, 2)
-	if !ok || b.Mode == Eval {
+	if !ok {
 		return nil
+	}
+	if b.Mode == Eval {
+		return one(x)
 	}
 	return one(b.Graph.Dropout(x, graph.DropoutAttr{Rate: d.Rate, Stream: b.stream()}))
 }
