@@ -116,6 +116,7 @@ func TestConvLayers(t *testing.T) {
 			square(4, 28, 1, 5, 32, 1, 2), square(1, 14, 32, 5, 64, 1, 2), square(2, 32, 16, 3, 16, 1, 1),
 			square(2, 32, 16, 3, 32, 2, 1), square(2, 16, 32, 1, 64, 2, 0), square(2, 8, 64, 3, 64, 1, 1),
 			square(2, 8, 64, 1, 16, 1, 0), square(1, 30, 3, 7, 20, 2, 3), square(1, 5, 300, 3, 40, 1, 1), square(9, 30, 3, 3, 30, 1, 1),
+			square(2, 6, 140, 3, 170, 1, 1), square(1, 7, 150, 3, 140, 2, 1),
 		} {
 			checkConv(t, rng, s)
 		}

@@ -31,8 +31,8 @@ type correlation struct {
 	groups       int
 	lane         bool // depthwise: channels are multiplied lane by lane
 	direct       bool // the input is read in place
-	weights      int  // where the weights start in B or, if turned, in Shared
-	turned       bool // the weights are those that gradInput prepares
+	weights      int  // where the weights start in B or, if packed, in Shared
+	packed       bool // the weights are in Shared, as panels
 	pitch, width int  // of a row and of a pixel of the input as it is read, in floats
 }
 
@@ -69,8 +69,9 @@ func (c correlation) depth() int {
 // work is the multiply-adds of one image.
 func (c correlation) work() int { return c.y.count() * c.x.count() * c.cOut * c.depth() }
 
-// rows computes the outputs that stand at rows [lo, hi) of an image.
-func (c *correlation) rows(image, lo, hi int, args *Args, worker []float32) {
+// rows computes the outputs that stand at rows [lo, hi) and channels [n0, n1) of an image; with groups, n0 is 0 and n1
+// the channels of a group.
+func (c *correlation) rows(image, lo, hi, n0, n1 int, args *Args, worker []float32) {
 	q0, q1 := c.y.within(lo, hi)
 	if q0 >= q1 || c.x.count() <= 0 {
 		return
@@ -78,17 +79,18 @@ func (c *correlation) rows(image, lo, hi int, args *Args, worker []float32) {
 	for g := range c.groups {
 		b := block{
 			rows: q1 - q0, cr: c.y.step * c.x.out * c.cOut,
-			m: c.x.count(), cm: c.x.step * c.cOut, n: c.n, lane: c.lane,
+			m: c.x.count(), cm: c.x.step * c.cOut, n: n1 - n0, lane: c.lane,
 		}
 		row := image*c.y.out + q0*c.y.step + c.y.first
-		b.epilogue(args, (row*c.x.out+c.x.first)*c.cOut+g*c.n, g*c.n)
+		channel := g*c.n + n0
+		b.epilogue(args, (row*c.x.out+c.x.first)*c.cOut+channel, channel)
 		if c.empty() {
 			b.bp = panel
 			b.run()
 			continue
 		}
 		c.input(&b, image, q0, q1, g, args.A, worker)
-		c.filter(&b, g, args)
+		c.filter(&b, g, n0, args)
 	}
 }
 
@@ -108,18 +110,18 @@ func (c *correlation) input(b *block, image, q0, q1, g int, in, worker []float32
 	b.a = at(worker, 0)
 }
 
-// filter points the block at the weights of group g and runs it.
-func (c *correlation) filter(b *block, g int, args *Args) {
+// filter points the block at the weights of group g from channel n0 and runs it.
+func (c *correlation) filter(b *block, g, n0 int, args *Args) {
 	k := c.groupC
 	if c.lane {
 		k = 1
 	}
 	weights := args.B
 	b.bk, b.bp = c.cOut, panel
-	start := c.weights + g*c.n
-	if c.turned {
+	start := c.weights + g*c.n + n0
+	if c.packed {
 		weights = args.Shared
-		start = c.weights + g*c.depth()*packedWidth(c.n)
+		start = c.weights + g*c.depth()*packedWidth(c.n) + n0*c.depth()
 		if !c.lane {
 			b.bk, b.bp = min(panel, c.n), c.depth()*panel
 		}

@@ -47,7 +47,7 @@ func newGradInput(s ConvShape) *sweep {
 		for ox := range min(s.StrideW, s.W) {
 			c := correlation{
 				cIn: s.OC, cOut: s.C, groupC: s.OC / s.Groups, n: s.C / s.Groups, groups: s.Groups,
-				weights: f.shared, turned: true,
+				weights: f.shared, packed: true,
 			}
 			if s.depthwise() {
 				c.lane, c.groups, c.groupC, c.n = true, 1, s.C, s.C

@@ -44,6 +44,7 @@ func plans(t testing.TB) map[string]*Plan {
 	conv("few channels", square(4, 20, 3, 3, 16, 1, 1))
 	conv("sliced", square(9, 30, 3, 3, 30, 1, 1))
 	conv("stride 2", square(3, 17, 16, 3, 24, 2, 1))
+	conv("heavy filter", square(3, 6, 140, 3, 170, 1, 1))
 	conv("pointwise", square(3, 9, 30, 1, 50, 1, 0))
 	conv("depthwise", depthwise(3, 15, 37))
 	grouped := square(2, 9, 12, 3, 18, 1, 1)

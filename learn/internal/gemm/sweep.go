@@ -7,6 +7,7 @@ type sweep struct {
 	images  int
 	rows    int // of an image of Out
 	step    int // rows of all images in a chunk
+	columns int // channels in a chunk, of those of a group
 	prepare []phase
 	shared  int
 }
@@ -20,21 +21,52 @@ func newForward(s ConvShape) *sweep {
 	if s.depthwise() {
 		c.lane, c.groups, c.groupC, c.n = true, 1, s.C, s.C
 	}
-	f := &sweep{parts: []correlation{c.finish()}, images: s.N, rows: s.OutH()}
+	f := &sweep{images: s.N, rows: s.OutH()}
+	if c.groups == 1 && c.n > panel && c.depth()*c.n > packedFilter {
+		c.packed = true
+		f.pack(c.depth(), c.n)
+	}
+	f.parts = []correlation{c.finish()}
 	f.cut()
 	return f
 }
 
-// cut chooses the rows of a chunk: whole images, or an even part of one.
+// packedFilter is the number of weights from which they are packed: strided rows of so many no longer stay in the
+// second-level cache.
+const packedFilter = 2 * residentL2
+
+// pack adds the phase that packs a filter of depth rows and n columns as panels.
+func (f *sweep) pack(depth, n int) {
+	f.shared = depth * packedWidth(n)
+	f.prepare = []phase{{chunks: ceil(n, panel), run: func(i int, args *Args, _ []float32) {
+		packRows(args.Shared[i*panel*depth:], args.B[i*panel:], min(panel, n-i*panel), depth, n)
+	}}}
+}
+
+// cut chooses the rows and columns of a chunk: whole images or an even part of one, all columns or, where the weights
+// outweigh the images, a part of them.
 func (f *sweep) cut() {
 	work := 0
 	for _, c := range f.parts {
 		work += c.work()
 	}
+	c := f.parts[0]
 	chunks := chunksFor(f.images * work)
-	if c := f.parts[0]; c.depth()*c.cOut <= residentL2 {
+	weights := c.depth() * c.n
+	if weights <= residentL2 {
 		chunks = max(chunks, f.images*f.rows*c.x.out*c.cOut/(2*hotOut))
 	}
+	parts := 1
+	for c.groups == 1 && !c.lane && 2*parts <= chunks && c.n/(2*parts) >= 2*panel &&
+		chunks/parts*weights > 2*parts*f.images*c.y.in*c.x.in*c.cIn {
+		parts *= 2
+	}
+	f.columns = roundUp(ceil(c.n, parts), panel)
+	f.cutRows(ceil(chunks, parts))
+}
+
+// cutRows cuts the rows of all images into chunks.
+func (f *sweep) cutRows(chunks int) {
 	if chunks <= f.images {
 		f.step = ceil(f.images, chunks) * f.rows
 		return
@@ -42,35 +74,51 @@ func (f *sweep) cut() {
 	f.step = ceil(f.rows, ceil(chunks, f.images))
 }
 
+// columnChunks is the number of chunks that share rows.
+func (f *sweep) columnChunks() int { return ceil(f.parts[0].n, f.columns) }
+
 func (f *sweep) chunks() int {
 	if f.step >= f.rows {
-		return ceil(f.images*f.rows, f.step)
+		return ceil(f.images*f.rows, f.step) * f.columnChunks()
 	}
-	return f.images * ceil(f.rows, f.step)
+	return f.images * ceil(f.rows, f.step) * f.columnChunks()
 }
 
-// span returns the rows of a chunk, counted through all images.
-func (f *sweep) span(chunk int) (lo, hi int) {
+// span returns the rows of a chunk, counted through all images, and its channels.
+func (f *sweep) span(chunk int) (lo, hi, n0, n1 int) {
+	n0 = chunk % f.columnChunks() * f.columns
+	n1 = min(n0+f.columns, f.parts[0].n)
+	chunk /= f.columnChunks()
 	if f.step >= f.rows {
 		lo = chunk * f.step
-		return lo, min(lo+f.step, f.images*f.rows)
+		return lo, min(lo+f.step, f.images*f.rows), n0, n1
 	}
 	per := ceil(f.rows, f.step)
 	image := chunk / per
 	lo = chunk % per * f.step
-	return image*f.rows + lo, image*f.rows + min(lo+f.step, f.rows)
+	return image*f.rows + lo, image*f.rows + min(lo+f.step, f.rows), n0, n1
 }
 
 func (f *sweep) run(chunk int, args *Args, worker []float32) {
-	lo, hi := f.span(chunk)
+	lo, hi, n0, n1 := f.span(chunk)
 	for lo < hi {
 		image := lo / f.rows
 		end := min(hi, (image+1)*f.rows)
 		for i := range f.parts {
-			f.parts[i].rows(image, lo-image*f.rows, end-image*f.rows, args, worker)
+			f.parts[i].rows(image, lo-image*f.rows, end-image*f.rows, n0, n1, args, worker)
 		}
 		lo = end
 	}
+}
+
+// region is the rows of a chunk and its channels, or all channels where there are groups.
+func (f *sweep) region(chunk int) Region {
+	c := &f.parts[0]
+	lo, hi, n0, n1 := f.span(chunk)
+	if c.groups > 1 {
+		n0, n1 = 0, c.cOut
+	}
+	return Region{Row0: lo * c.x.out, Row1: hi * c.x.out, Col0: n0, Col1: n1, Cols: c.cOut}
 }
 
 func (f *sweep) plan(s ConvShape) *Plan {
@@ -84,10 +132,6 @@ func (f *sweep) plan(s ConvShape) *Plan {
 		p.worker = max(p.worker, c.scratch(min(f.step, f.rows)))
 		p.flops += 2 * f.images * c.work()
 	}
-	region := func(chunk int) Region {
-		lo, hi := f.span(chunk)
-		return Region{Row0: lo * c.x.out, Row1: hi * c.x.out, Col1: c.cOut, Cols: c.cOut}
-	}
-	p.phases = append(p.phases, phase{chunks: f.chunks(), run: f.run, region: region})
+	p.phases = append(p.phases, phase{chunks: f.chunks(), run: f.run, region: f.region})
 	return p
 }
