@@ -215,14 +215,6 @@ func (a *asm) store(v vec, at operand.Mem, m *mask) {
 	}
 }
 
-// fill replaces the lanes that do not exist.
-func (a *asm) fill(v vec, m *mask, with src) vec {
-	if m == nil || with == nil {
-		return v
-	}
-	return a.choose(m, v, with)
-}
-
 // copyOf is v in registers of its own.
 func (a *asm) copyOf(v src) vec {
 	d := a.vec()

@@ -22,7 +22,7 @@ type panel struct {
 	read      string    // matrices read
 	written   string    // matrices written
 	cols      string    // vectors with a number for each column
-	optional  string    // matrices and column vectors that may be nil
+	optional  string    // column vectors that may be nil
 	defaults  []float64 // what stands for a nil column vector, in the order of cols
 	coefs     int       // numbers a column of "coef", stored one vector after the other
 	rowwise   string    // vectors with a number for each row
@@ -34,7 +34,7 @@ type panel struct {
 
 // panelArgs are a step's operands: one vector of a row.
 type panelArgs struct {
-	x   []vec // of the matrices read; a nil optional one is 0
+	x   []vec // of the matrices read
 	col []vec // of the column vectors, then the coefs
 	row []vec // of the row vectors
 	acc []vec // partial sums
@@ -55,7 +55,6 @@ type panelState struct {
 	*asm
 	k      *panel
 	ptr    map[string]reg.GPVirtual
-	rows   reg.GPVirtual // count of rows
 	left   reg.GPVirtual // columns to do
 	stride reg.GPVirtual // in bytes
 }

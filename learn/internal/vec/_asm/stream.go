@@ -39,9 +39,7 @@ func (k *stream) emit(a *asm) {
 	n := a.length(slices[0])
 	var scalars []vec
 	for _, s := range strings.Fields(k.scalars) {
-		if s != "_" {
-			scalars = append(scalars, a.scalar(s))
-		}
+		scalars = append(scalars, a.scalar(s))
 	}
 	at := a.GP64()
 	a.XORQ(at, at)
