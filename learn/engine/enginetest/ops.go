@@ -42,7 +42,7 @@ func testOps(t *testing.T, e engine.Engine) {
 			want.step(t, step)
 			tol := tolerance{relative: c.Relative, cancels: c.Cancels}
 			if !c.Kinks {
-				tol.tremor = tremors(t, b, step)
+				tol.tremors = tremors(t, b, step)
 			}
 			for range 2 { // the second run meets an arena full of the first one's remains
 				b.Bind(got.replica, got.vectors)

@@ -184,7 +184,7 @@ func testRandom(t *testing.T, e engine.Engine) {
 		want, got := start(t, oracle.New(), b, b.Graph, engine.Options{}), start(t, e, b, b.Graph, engine.Options{})
 		want.step(t, at)
 		got.step(t, at)
-		same(t, b.Graph, got, want, tolerance{slack: 4, cancels: 1, tremor: tremors(t, b, at)})
+		same(t, b.Graph, got, want, tolerance{slack: 4, cancels: 1, tremors: tremors(t, b, at)})
 		if t.Failed() {
 			t.Fatalf("graph %d:\n%v", seed, b.Graph)
 		}

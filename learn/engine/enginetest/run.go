@@ -25,9 +25,10 @@ func Run(t *testing.T, mk Maker) {
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, e) })
 	}
+	t.Run("threads", func(t *testing.T) { testThreads(t, mk) })
 }
 
-// Structure tests what an engine promises beside the numbers themselves and their speed.
+// Structure tests what an engine promises beside the numbers themselves, threads and memory.
 func Structure(t *testing.T, mk Maker) {
 	e := mk(t, 2)
 	for _, s := range []scenario{
@@ -47,7 +48,6 @@ func Structure(t *testing.T, mk Maker) {
 	} {
 		t.Run(s.name, func(t *testing.T) { s.test(t, e) })
 	}
-	t.Run("threads", func(t *testing.T) { testThreads(t, mk) })
 }
 
 type scenario struct {

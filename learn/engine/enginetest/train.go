@@ -129,7 +129,7 @@ func testNetStep(t *testing.T, e engine.Engine, n net) {
 	step := engine.Step{Seed: 3}
 	want := start(t, oracle.New(), b, b.Graph, engine.Options{Layout: layout})
 	want.step(t, step)
-	tol := tolerance{slack: 2, tremor: tremors(t, b, step)}
+	tol := tolerance{slack: 2, tremors: tremors(t, b, step)}
 	for _, g := range []*graph.Graph{b.Graph, optimised} {
 		got := start(t, e, b, g, engine.Options{Layout: layout})
 		got.step(t, step)

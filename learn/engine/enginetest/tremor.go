@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"millrace.dev/learn/engine"
@@ -14,8 +15,13 @@ import (
 
 // tremors measures how the outputs and gradients of a graph answer to operands that are wrong
 // in the last bit: the largest change of each element over a few random changes of all
-// operands. No engine that rounds can be expected to be nearer than that where terms cancel.
-func tremors(t testing.TB, b *Builder, step engine.Step) map[*graph.Value][]float64 {
+// operands. No engine that rounds can be expected to be nearer than that where terms cancel. The
+// work is done when the function it returns is called first.
+func tremors(t testing.TB, b *Builder, step engine.Step) func() map[*graph.Value][]float64 {
+	return sync.OnceValue(func() map[*graph.Value][]float64 { return measureTremors(t, b, step) })
+}
+
+func measureTremors(t testing.TB, b *Builder, step engine.Step) map[*graph.Value][]float64 {
 	t.Helper()
 	ev, err := oracle.NewEval(b.Graph)
 	if err != nil {
