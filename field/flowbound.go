@@ -82,7 +82,11 @@ func newFlowBound(net *network, weight []float64, length, width float64) *flowBo
 	f.cell = max(width/cells, f.big/60)
 	f.origin = Point{box.min.X - f.big - 2*f.cell, box.min.Y - f.big - 2*f.cell}
 	wide, high := box.max.X+f.big-f.origin.X, box.max.Y+f.big-f.origin.Y
-	for (wide/f.cell+3)*(high/f.cell+3) > 3e5 {
+	most := 3e5 // cells
+	if length > 0 {
+		most = min(max(100*float64(n), 2e4), most) // these are gone through again and again
+	}
+	for (wide/f.cell+3)*(high/f.cell+3) > most {
 		f.cell *= 1.3
 		f.origin = Point{box.min.X - f.big - 2*f.cell, box.min.Y - f.big - 2*f.cell}
 		wide, high = box.max.X+f.big-f.origin.X, box.max.Y+f.big-f.origin.Y

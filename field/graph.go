@@ -13,8 +13,8 @@ type Graph struct {
 	etx   []float32 // beside adj; nil when every link's ETX is 1
 }
 
-// maxLinks bounds the directed links of a graph (1 GiB of neighbours).
-const maxLinks = 1 << 28
+// maxLinks bounds the directed links of a graph (half a GiB of neighbours).
+const maxLinks = 1 << 27
 
 // NewGraph builds the radio graph of an instance: its links when given, else every pair of sensors within
 // range whose line no shield crosses. Sensors without energy have no links.
@@ -65,13 +65,13 @@ func (g *Graph) at(k int32) float64 {
 // rangeGraph links points within r. alive may be nil.
 func rangeGraph(index *grid, r float64, shields []polygon, alive []bool) (*Graph, error) {
 	n := len(index.pos)
+	if index.crowded(r, maxLinks) {
+		return nil, &InputError{Field: "range", Sensor: -1, Problem: fmt.Sprintf("%g m gives more than %d links; use a smaller range", r, maxLinks/2)}
+	}
 	g := &Graph{start: make([]int32, n+1), adj: make([]int32, 0, 16*n)}
 	for u := range int32(n) {
 		if alive == nil || alive[u] {
 			g.adj = index.appendNear(g.adj, index.pos[u], r)
-		}
-		if len(g.adj) > maxLinks {
-			return nil, &InputError{Field: "range", Sensor: -1, Problem: fmt.Sprintf("%g m gives more than %d links; use a smaller range", r, maxLinks/2)}
 		}
 		row := slices.DeleteFunc(g.adj[g.start[u]:], func(v int32) bool {
 			return u == v || alive != nil && !alive[v] || anyCrossed(shields, index.pos[u], index.pos[v])

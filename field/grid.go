@@ -75,6 +75,36 @@ func (g *grid) appendNear(list []int32, p Point, r float64) []int32 {
 	return list
 }
 
+// crowded reports whether more than limit ordered pairs of points are within r. It counts points in cells first and
+// looks at pairs only when that does not decide.
+func (g *grid) crowded(r float64, limit int) bool {
+	for _, exact := range [2]bool{false, true} {
+		pairs := 0
+		for _, p := range g.pos {
+			x0, x1 := g.column(p.X-r), g.column(p.X+r)
+			for y := g.row(p.Y - r); y <= g.row(p.Y+r); y++ {
+				row := g.items[g.start[y*g.w+x0]:g.start[y*g.w+x1+1]]
+				if !exact {
+					pairs += len(row)
+					continue
+				}
+				for _, i := range row {
+					if dx, dy := g.pos[i].X-p.X, g.pos[i].Y-p.Y; dx*dx+dy*dy <= r*r {
+						pairs++
+					}
+				}
+			}
+			if pairs > limit {
+				break
+			}
+		}
+		if pairs <= limit {
+			return false
+		}
+	}
+	return true
+}
+
 // corridor calls f with each point within r of segment ab, in a fixed order, until f returns false.
 func (g *grid) corridor(a, b Point, r float64, f func(i int32) bool) {
 	x0, x1 := g.column(min(a.X, b.X)-r), g.column(max(a.X, b.X)+r)

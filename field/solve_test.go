@@ -86,9 +86,9 @@ func mustSolve(t *testing.T, in *Instance, opt Options) *Plan {
 }
 
 func TestPlansOfAnyInstancePassTheCheck(t *testing.T) {
-	seeds := 250
+	seeds := 150
 	if testing.Short() {
-		seeds = 60
+		seeds = 30
 	}
 	solved, infeasible := 0, 0
 	for seed := range uint64(seeds) {
@@ -131,7 +131,7 @@ func TestPlansOfAnyInstancePassTheCheck(t *testing.T) {
 }
 
 func TestSolveIsDeterministic(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		in, opt := anyInstance(seed), Options{Seed: seed, Effort: 60, Partial: true}
 		if a, b := mustSolve(t, in, opt), mustSolve(t, in, opt); !reflect.DeepEqual(a, b) {
 			t.Fatalf("seed %d: two plans of one instance differ", seed)
@@ -401,7 +401,7 @@ func TestReplanKeepsRouteAndQuality(t *testing.T) {
 }
 
 func TestReplanOfAnyInstance(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(30) {
 		in, opt := anyInstance(seed), Options{Seed: seed, Effort: 20, Partial: true}
 		p := mustSolve(t, in, opt)
 		in.Sensors[0].Pos, in.Sensors[0].Weight = Point{250, 250}, 3
