@@ -21,7 +21,7 @@ func trainFlags(cmd *cobra.Command) func() (job.Settings, error) {
 	f.SortFlags = false
 	f.StringVar(&s.Model, "model", s.Model, "`name` of the network: "+strings.Join(nn.ZooNames(), ", "))
 	f.StringVar(&s.Data, "data", s.Data, "`name or path` of the data set; see millrace data --help")
-	f.IntVar(&s.Epochs, "epochs", s.Epochs, "passes over the training samples (default 8, or no bound when --steps is given)")
+	f.IntVar(&s.Epochs, "epochs", s.Epochs, "passes over the training samples (default 6, or no bound when --steps is given)")
 	f.IntVar(&s.Steps, "steps", s.Steps, "batches to train on at most")
 	f.IntVar(&s.Batch, "batch", s.Batch, "samples a step")
 	f.StringVar(&s.Optimizer, "optimizer", s.Optimizer, "sgd, momentum, nesterov, adam, adamw, rmsprop or lars")

@@ -22,7 +22,7 @@ func TestDbg(t *testing.T) {
 	for _, shape := range []string{"square", "c", "h", "ring"} {
 		for _, wt := range []string{"uniform", "heavy"} {
 			line := ""
-			for k := 0; k < 4; k++ {
+			for k := 0; k < 7; k+=2 {
 				line += fmt.Sprintf("epoch %d", k)
 				var tree, got, root, ctl float64
 				over := 0

@@ -173,7 +173,13 @@ func foldConst(r *rewriter, k Kind, x, y *Value, shape tensor.Shape) *Value {
 	return r.Const([]float32{a}, shape...)
 }
 
+// simplifyReduce drops a reduction over axes of size 1. A sum over all pixels of max pooling's
+// gradient is taken before that gradient is scattered: every element lands on one pixel.
 func simplifyReduce(r *rewriter, n *Node, a ReduceAttr, x *Value) *Value {
+	m := r.maker(x, "max_pool_grad")
+	if m != nil && !m.Attr.(PoolAttr).Mask && a.Kind == RSum && slices.Contains(a.Axes, 1) && slices.Contains(a.Axes, 2) {
+		return r.Apply("reduce", a, m.In[0])[0]
+	}
 	for _, ax := range a.Axes {
 		if x.Shape()[ax] != 1 {
 			return nil

@@ -73,7 +73,7 @@ func Defaults() Settings {
 }
 
 // defaultEpochs is how long a run trains that was given neither epochs nor steps.
-const defaultEpochs = 8
+const defaultEpochs = 6
 
 // rates are learning rates that suit each optimizer on the models of the zoo, batches of about
 // 64 and a one-cycle schedule.

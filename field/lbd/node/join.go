@@ -1,8 +1,8 @@
 package node
 
-// join chooses the parent among the neighbours of lower rank: one that the sink is going to visit anyway because its load
-// exceeds the threshold aimed at, else the one whose load, with this node's, is least per energy left. Equals are told
-// apart by energy, then by a number that changes from wave to wave.
+import "math"
+
+// join asks the best parent to take this node in.
 func (n *Node) join(now Time) {
 	if n.settled || n.joining != Nobody || n.rank == 0 {
 		return
@@ -16,24 +16,51 @@ func (n *Node) join(now Time) {
 	n.send(Message{Kind: Join, To: best, Peer: best})
 }
 
+// bestParent chooses among the neighbours of lower rank:
+//   - one that the sink is going to visit anyway, because it belongs to the core or its load already exceeds the
+//     threshold aimed at: load costs nothing there;
+//   - else the parent of the wave before, unless another one is clearly better;
+//   - else the one whose load, with this node's, is least per energy left.
+//
+// Equals are told apart by energy, then by a number that changes from wave to wave.
 func (n *Node) bestParent() ID {
 	best, bestCost, bestEnergy, bestTie := Nobody, uint64(0), uint8(0), uint32(0)
-	mine := uint64(n.load())
 	for i := range n.nearby {
 		nb := &n.nearby[i]
 		if nb.wave != n.wave || nb.rank >= n.rank || n.purpose != 0 && nb.id != n.parent {
 			continue
 		}
-		cost := (uint64(nb.load) + mine) * 255 / uint64(max(nb.energy, 1))
-		if n.aim > 0 && nb.load > n.aim {
-			cost = 0
-		}
+		cost := n.cost(nb)
 		tie := (uint32(nb.id) + n.wave.Seq) * 0x9e3779b1
 		if best == Nobody || cost < bestCost || cost == bestCost && (nb.energy > bestEnergy || nb.energy == bestEnergy && tie < bestTie) {
 			best, bestCost, bestEnergy, bestTie = nb.id, cost, nb.energy, tie
 		}
 	}
 	return best
+}
+
+// switchBelow is how much of the cost of the old parent, in percent, that of another one must not exceed for a node to change. Of the
+// nodes that would, one in four does in a wave: their neighbours would all jump to the same one otherwise.
+const switchBelow = 90
+
+func (n *Node) cost(nb *neighbour) uint64 {
+	energy := uint64(max(nb.energy, 1))
+	if nb.core || n.aim > 0 && nb.load > n.aim {
+		if nb.id == n.before {
+			return 0
+		}
+		return 1
+	}
+	if at, found := n.find(n.before); found && n.nearby[at].wave == n.wave && n.nearby[at].rank < n.rank && nb.final > 0 {
+		if nb.id == n.before {
+			return uint64(nb.final) * 255 / energy * switchBelow / 100
+		}
+		if (uint32(n.cfg.ID)*0x85ebca6b+n.wave.Seq*0x9e3779b1)>>30 == 0 {
+			return (uint64(nb.final) + uint64(n.load())) * 255 / energy
+		}
+		return math.MaxUint64
+	}
+	return (uint64(nb.load) + uint64(n.load())) * 255 / energy
 }
 
 // joined ends an attempt to join.
@@ -76,7 +103,7 @@ func (n *Node) adoptChild(now Time, m *Message) {
 		n.children = append(n.children, child{id: m.From})
 		c = &n.children[len(n.children)-1]
 	}
-	c.load, c.deep, c.hist, c.core = m.Load, m.Hops, m.Hist, m.has(flagCore)
+	c.load, c.deep, c.hist, c.sides, c.core = m.Load, m.Hops, m.Hist, m.Sides, m.has(flagCore)
 	n.loadChanged(now)
 }
 
@@ -87,7 +114,7 @@ func (n *Node) childLoad(now Time, m *Message) {
 		return
 	}
 	changed := c.load != m.Load
-	c.load, c.deep, c.hist, c.core = m.Load, m.Hops, m.Hist, m.has(flagCore)
+	c.load, c.deep, c.hist, c.sides, c.core = m.Load, m.Hops, m.Hist, m.Sides, m.has(flagCore)
 	if changed {
 		n.loadChanged(now)
 	}

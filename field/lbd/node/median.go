@@ -3,11 +3,7 @@ package node
 // How the root gets to the middle of the load. The first wave, from the initiator, finds the total load and the
 // deepest node. MEDIAN_TOKEN goes there, and that end of the network sweeps: its wave adds up the load of each layer.
 // The token then goes from there towards the deepest node, that is to the other end, as far as half of the load lies. REROOT
-// turns the way around each time. In later waves the token walks to the child with more than half of the load until there is
-// none, and the root follows when that is more than two hops away.
-
-// farMedian is how many hops the median must have moved for the root to follow.
-const farMedian = 2
+// turns the way around each time. From then on the root moves by one hop an epoch as long as that is sure to be better: see sides.go.
 
 // gather is called at the root when all loads are in: it chooses the threshold, or what comes next on the way to the median.
 func (n *Node) gather(now Time) {
@@ -22,8 +18,8 @@ func (n *Node) gather(now Time) {
 		n.halfWay(now)
 	default:
 		n.chooseThreshold(now)
-		if heavy := n.heavyChild(n.load()); heavy != Nobody && n.cfg.Roam {
-			n.send(Message{Kind: MedianToken, To: heavy, Load: n.load(), Lo: n.next.lo, Hi: n.next.hi, B: n.next.aim, Hops: 1})
+		if n.cfg.Roam {
+			n.moveTo = n.better()
 		}
 	}
 }
@@ -67,16 +63,6 @@ func (n *Node) halfWay(now Time) {
 	n.startWave(now, n.next)
 }
 
-// heavyChild is the child with more than half of the whole load.
-func (n *Node) heavyChild(whole uint32) ID {
-	for i := range n.children {
-		if uint64(n.children[i].load)*2 > uint64(whole) {
-			return n.children[i].id
-		}
-	}
-	return Nobody
-}
-
 // deepChild is the child with the deepest node below.
 func (n *Node) deepChild() ID {
 	best, deep := Nobody, uint16(0)
@@ -96,11 +82,7 @@ func (n *Node) token(now Time, m *Message) {
 	pass := Message{Kind: MedianToken, To: Nobody, Flags: m.Flags & (flagQuick | flagSweep), Load: m.Load, Lo: m.Lo, Hi: m.Hi, B: m.B, Hops: m.Hops}
 	next := plan{lo: max(m.Lo, 1), hi: max(m.Hi, 1), aim: m.B}
 	switch {
-	case !m.has(flagQuick):
-		pass.To, pass.Hops = n.heavyChild(m.Load), m.Hops+1
-		if pass.To == Nobody && m.Hops <= farMedian {
-			return
-		}
+	case !m.has(flagQuick): // this node is the better root
 	case m.has(flagSweep):
 		if n.rank < m.Hops {
 			pass.To = n.deepChild()

@@ -90,18 +90,20 @@ type Message struct {
 	Peer     ID     // JOIN, LOAD, HELLO: the sender's parent; NEXT_REP: the next stop; SINK_BEACON: the stop
 	Lo, Hi   uint32 // range of the histogram; UPLOAD, ACK: sequence numbers
 	B        uint32 // threshold: aimed at (HELLO, JOIN, LOAD) or chosen (THRESH)
+	Mask     uint16 // HELLO, JOIN, LOAD: see sides.go
 	Hist     [Buckets]uint16
+	Sides    [Buckets]uint16
 }
 
 func (m *Message) has(flag uint8) bool { return m.Flags&flag != 0 }
 
-// carriesHist tells whether messages of the kind end with a histogram.
+// carriesHist tells whether messages of the kind end with histograms.
 func (k Kind) carriesHist() bool { return k == Join || k == Load || k == Repair }
 
 const (
-	headSize = 1 + 2 + 2 + 1 + 1 + 4 + 2 + 2 + 2 + 4 + 2 + 4 + 4 + 4
+	headSize = 1 + 2 + 2 + 1 + 1 + 4 + 2 + 2 + 2 + 4 + 2 + 4 + 4 + 4 + 2
 	// MaxSize is the longest frame in bytes; IEEE 802.15.4 allows 127 with 11 for its own header and checksum.
-	MaxSize = headSize + 2*Buckets
+	MaxSize = headSize + 4*Buckets
 )
 
 // Append encodes the message behind b.
@@ -119,9 +121,13 @@ func (m *Message) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, m.Lo)
 	b = binary.LittleEndian.AppendUint32(b, m.Hi)
 	b = binary.LittleEndian.AppendUint32(b, m.B)
+	b = binary.LittleEndian.AppendUint16(b, m.Mask)
 	if m.Kind.carriesHist() {
 		for _, count := range m.Hist {
 			b = binary.LittleEndian.AppendUint16(b, count)
+		}
+		for _, load := range m.Sides {
+			b = binary.LittleEndian.AppendUint16(b, load)
 		}
 	}
 	return b
@@ -137,7 +143,8 @@ func Decode(b []byte) (m Message, err error) {
 	}
 	m = Message{Kind: Kind(b[0]), From: ID(binary.LittleEndian.Uint16(b[1:])), To: ID(binary.LittleEndian.Uint16(b[3:])), Flags: b[5], Energy: b[6],
 		Wave: Wave{binary.LittleEndian.Uint32(b[7:]), ID(binary.LittleEndian.Uint16(b[11:]))}, Rank: binary.LittleEndian.Uint16(b[13:]), Hops: binary.LittleEndian.Uint16(b[15:]),
-		Load: binary.LittleEndian.Uint32(b[17:]), Peer: ID(binary.LittleEndian.Uint16(b[21:])), Lo: binary.LittleEndian.Uint32(b[23:]), Hi: binary.LittleEndian.Uint32(b[27:]), B: binary.LittleEndian.Uint32(b[31:])}
+		Load: binary.LittleEndian.Uint32(b[17:]), Peer: ID(binary.LittleEndian.Uint16(b[21:])), Lo: binary.LittleEndian.Uint32(b[23:]), Hi: binary.LittleEndian.Uint32(b[27:]), B: binary.LittleEndian.Uint32(b[31:]),
+		Mask: binary.LittleEndian.Uint16(b[35:])}
 	rest := b[headSize:]
 	if !m.Kind.carriesHist() {
 		if len(rest) != 0 {
@@ -145,11 +152,12 @@ func Decode(b []byte) (m Message, err error) {
 		}
 		return m, nil
 	}
-	if len(rest) != 2*Buckets {
+	if len(rest) != 4*Buckets {
 		return m, ErrFrame
 	}
 	for k := range m.Hist {
 		m.Hist[k] = binary.LittleEndian.Uint16(rest[2*k:])
+		m.Sides[k] = binary.LittleEndian.Uint16(rest[2*Buckets+2*k:])
 	}
 	return m, nil
 }

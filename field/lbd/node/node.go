@@ -41,12 +41,14 @@ type Node struct {
 	lo, hi   uint32 // range of the histogram
 	aim      uint32 // threshold that the wave aims at
 	next     plan   // root: of the wave after this one
+	moveTo   ID     // root: who shall start the wave after this one
 	saidHi   bool   // HELLO was sent in this wave
 	stage    int    // of asking silent neighbours
 	stageAt  Time   // when it ends
 	poll     Time   // when to ask neighbours that do not settle
 	pollGap  Time
 	joining  ID // the parent that a JOIN is under way to
+	before   ID // the parent in the last wave that balanced loads
 	settled  bool
 	gathered bool   // root: all loads are in
 	told     uint32 // load that the parent knows
@@ -74,6 +76,9 @@ type neighbour struct {
 	rank    uint16
 	load    uint32
 	energy  uint8
+	final   uint32 // load at the end of an earlier wave, 0 when not known
+	mask    uint16
+	core    bool
 	settled bool
 	parent  ID
 	nudged  bool // was told of this wave
@@ -81,23 +86,22 @@ type neighbour struct {
 
 // child is a node that joined this one in this wave.
 type child struct {
-	id   ID
-	load uint32
-	deep uint16
-	hist [Buckets]uint16
-	core bool
-	seq  uint32 // of the last packet received from it
+	id          ID
+	load        uint32
+	deep        uint16
+	hist, sides [Buckets]uint16
+	core        bool
+	seq         uint32 // of the last packet received from it
 }
 
 // New is a node that has just been switched on.
 func New(cfg Config) *Node {
-	return &Node{cfg: cfg, parent: Nobody, energy: 255, joining: Nobody}
+	return &Node{cfg: cfg, parent: Nobody, energy: 255, joining: Nobody, before: Nobody, moveTo: Nobody}
 }
 
 // Start announces the node. The initiator starts the first wave when all have done so.
 func (n *Node) Start(now Time) {
 	n.send(Message{Kind: Hello, To: Nobody})
-	n.set(tHello, now+n.cfg.Slot+n.jitter(n.cfg.Slot))
 	if n.cfg.Initiator {
 		n.set(tEpoch, now+4*n.cfg.Slot)
 	}
@@ -210,6 +214,10 @@ func (n *Node) Sent(now Time, m Message, ok bool) {
 		} else if m.To == n.parent {
 			n.orphaned(now)
 		}
+	case MedianToken:
+		if !ok && n.isRoot() && m.Wave == n.wave {
+			n.startWave(now, n.next)
+		}
 	case Thresh:
 		if !ok {
 			n.loseChild(now, m.To)
@@ -225,7 +233,7 @@ func (n *Node) send(m Message) {
 	}
 	switch m.Kind {
 	case Hello, Join, Load, Repair:
-		m.Load, m.Lo, m.Hi, m.B, m.Hops = n.load(), n.lo, n.hi, n.aim, n.deepest()
+		m.Load, m.Lo, m.Hi, m.B, m.Hops, m.Mask = n.load(), n.lo, n.hi, n.aim, n.deepest(), n.mask()
 		m.Flags |= n.purpose
 		if n.settled {
 			m.Flags |= flagSettled
@@ -234,7 +242,7 @@ func (n *Node) send(m Message) {
 			m.Peer = n.parent
 		}
 		if m.Kind.carriesHist() {
-			m.Hist = n.hist()
+			m.Hist, m.Sides = n.hist(), n.sides()
 		}
 	}
 	n.out = append(n.out, m)

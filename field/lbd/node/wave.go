@@ -17,6 +17,9 @@ func (n *Node) nextEpoch(now Time) {
 	switch {
 	case n.wave.Seq == 0:
 		n.elect(now)
+	case n.isRoot() && n.moveTo != Nobody:
+		n.send(Message{Kind: MedianToken, To: n.moveTo, Load: n.load(), Lo: n.next.lo, Hi: n.next.hi, B: n.next.aim})
+		n.set(tElect, now+4*n.cfg.Slot)
 	case n.isRoot():
 		n.startWave(now, n.next)
 	}
@@ -44,8 +47,11 @@ func (n *Node) startWave(now Time, p plan) {
 
 // enter moves to a newer wave.
 func (n *Node) enter(now Time, w Wave, rank uint16, parent ID) {
+	if n.settled && n.purpose == 0 {
+		n.before = n.parent
+	}
 	n.wave, n.rank, n.parent = w, rank, parent
-	n.settled, n.saidHi, n.flipped, n.joining = false, false, false, Nobody
+	n.settled, n.saidHi, n.flipped, n.joining, n.moveTo = false, false, false, Nobody, Nobody
 	n.stage, n.stageAt, n.poll, n.pollGap, n.pleas, n.gathered, n.told = 0, 0, 0, 0, 0, false, 0
 	n.children = n.children[:0]
 	for i := range n.nearby {
@@ -61,9 +67,12 @@ func (n *Node) enter(now Time, w Wave, rank uint16, parent ID) {
 // status takes note of where another node stands, and moves to its wave when that is newer.
 func (n *Node) status(now Time, m *Message) {
 	nb := n.neighbour(m.From)
-	nb.energy = m.Energy
+	nb.energy, nb.core = m.Energy, m.has(flagCore)
+	if m.Wave.newer(nb.wave) && nb.settled {
+		nb.final = nb.load
+	}
 	if m.Wave.newer(nb.wave) || m.Wave == nb.wave {
-		nb.wave, nb.rank, nb.load, nb.parent, nb.settled = m.Wave, m.Rank, m.Load, m.Peer, m.has(flagSettled) || m.Kind == Join
+		nb.wave, nb.rank, nb.load, nb.mask, nb.parent, nb.settled = m.Wave, m.Rank, m.Load, m.Mask, m.Peer, m.has(flagSettled) || m.Kind == Join
 	}
 	if m.Kind == Repair && m.has(flagRequest) && m.Peer == Nobody {
 		nb.rank = math.MaxUint16 // leads nowhere
@@ -76,7 +85,7 @@ func (n *Node) status(now Time, m *Message) {
 	case m.Wave.newer(n.wave):
 		n.enter(now, m.Wave, m.Rank+1, m.From)
 		n.purpose, n.lo, n.hi, n.aim = m.Flags&(flagQuick|flagSweep), max(m.Lo, 1), max(m.Hi, 1), m.B
-		n.set(tHello, now+1+n.jitter(n.cfg.Delay))
+		n.set(tHello, now+n.cfg.Delay+n.jitter(n.cfg.Delay))
 	case m.Wave != n.wave:
 	case !n.settled && n.joining == Nobody && m.Rank+1 < n.rank:
 		n.rank, n.parent = m.Rank+1, m.From
@@ -147,7 +156,7 @@ func (n *Node) wakeSilent(now Time) bool {
 			silent++
 		}
 	}
-	if silent == 0 || n.stage >= stages {
+	if silent == 0 || n.stage >= stages || n.purpose != 0 && 8*silent <= len(n.nearby) {
 		return false
 	}
 	if now < n.stageAt {

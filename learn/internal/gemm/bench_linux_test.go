@@ -89,7 +89,8 @@ var skinny = []matmulShape{
 	{m: 3136, n: 512, k: 64, ta: true}, {m: 16, n: 3136, k: 512, tb: true}, {m: 4, n: 3136, k: 512, tb: true},
 	{m: 784, n: 256, k: 4, ta: true}, {m: 784, n: 256, k: 1, ta: true}, {m: 64, n: 512, k: 10, tb: true},
 	{m: 16, n: 256, k: 10, tb: true}, {m: 4, n: 512, k: 512, tb: true},
-	{m: 800, n: 64, k: 12544, ta: true},
+	{m: 800, n: 64, k: 12544, ta: true}, {m: 16, n: 512, k: 3136}, {m: 32, n: 512, k: 3136}, {m: 32, n: 3136, k: 512, tb: true},
+	{m: 64, n: 256, k: 10, tb: true}, {m: 4, n: 256, k: 10, tb: true}, {m: 256, n: 10, k: 16, ta: true},
 }
 
 func BenchmarkSquare(b *testing.B) { benchMatMul(b, squares) }

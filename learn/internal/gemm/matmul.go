@@ -81,7 +81,7 @@ func newMatMul(m, n, k int, transA, transB bool) *matmul {
 	g.pack = g.choosePacking()
 	g.padA = !transA && m >= 28 && k > 64 && g.pack != packDots && aliases(k)
 	g.depth = max(k, 1)
-	if g.m > 28 {
+	if g.m >= 8 {
 		g.depth = roundUp(ceil(max(k, 1), ceil(max(k, 1), maxKC)), 8)
 	}
 	chunks := chunksFor(m * n * k)
@@ -232,17 +232,23 @@ func (g *matmul) operandB(b *block, r Region, k int, args *Args, worker []float3
 			g.packPanel(worker[i*b.nk:], args.B, r.Col0+i, min(panel, b.n-i), k, b.nk)
 		}
 		b.b, b.bk, b.bp = at(worker, 0), panel, b.nk*panel
-		if !g.transB && k+b.nk < g.k {
-			b.next = uintptr(at(args.B, (k+b.nk)*g.n+r.Col0))
-			b.nextLines, b.nextRow = ceil(b.n, 16), g.n
-		}
+		g.requestB(b, r, k, args)
 		return b.nk * roundUp(b.n, panel)
 	case packShared:
 		b.b, b.bk, b.bp = at(args.Shared, r.Col0*g.k+k*panel), panel, g.k*panel
 	default:
 		b.b = at(args.B, k*g.n+r.Col0)
+		g.requestB(b, r, k, args)
 	}
 	return 0
+}
+
+// requestB makes the tiles of a block request the rows of B that follow those of the block.
+func (g *matmul) requestB(b *block, r Region, k int, args *Args) {
+	if !g.transB && !g.byRows && k+b.nk < g.k {
+		b.next = uintptr(at(args.B, (k+b.nk)*g.n+r.Col0))
+		b.nextLines, b.nextRow = ceil(b.n, 16), g.n
+	}
 }
 
 // dots computes a chunk of A·Bᵀ by dot products, and the epilogue after them.

@@ -41,6 +41,6 @@
 // other than exchanges of two groups of axes are loops around the kernels. Labels, elementwise
 // losses, ArgMax and the joins of partial sums touch few numbers: in training steps of the MLP,
 // LeNet and ResNet-20 all plain Go of this package stays under 1 % of the time, while its assembly
-// takes 44 % (MLP, batch 1: the optimiser) to some 9 % (LeNet, ResNet-20). BenchmarkKernels prints each kernel's
-// rate beside that of a copy.
+// takes 44 % (MLP, batch 1: the optimiser) to some 9 % (LeNet, ResNet-20). BenchmarkKernels prints
+// each kernel's rate beside that of a copy.
 package vec
