@@ -27,16 +27,20 @@ func (m *Model) infer() error {
 	b := newBuilder(g, Train)
 	values := map[*call][]*graph.Value{}
 	g.Scope(m.Name, func() { m.build(b, in, values) })
-	for c, vs := range values {
-		for _, v := range vs {
-			if s := v.Shape(); g.Err() == nil && (len(s) == 0 || s[0] != inferBatch) {
-				return m.errorf("layer %s gives %v: the batch, here %d, must come first", m.names[c], v.Spec, inferBatch)
-			}
-			m.shapes[c] = append(m.shapes[c], v.Shape()[min(1, len(v.Shape())):])
-		}
+	if err := g.Err(); err != nil {
+		return err
 	}
 	m.weights = b.weights.list
-	return g.Err()
+	for _, c := range m.calls {
+		for _, v := range values[c] {
+			s := v.Shape()
+			if len(s) == 0 || s[0] != inferBatch {
+				return m.errorf("layer %s gives %v: the batch, here %d, must come first", m.names[c], v.Spec, inferBatch)
+			}
+			m.shapes[c] = append(m.shapes[c], s[1:])
+		}
+	}
+	return nil
 }
 
 func (s *inputSpec) spec(batch int) graph.Spec {
