@@ -38,7 +38,7 @@ func run(args []string, w io.Writer) error {
 		count = tests
 	}
 	t := count(args[2], exec.Command(args[3], args[4:]...))
-	fmt.Fprintf(w, "%-34s %4d passed %3d failed %7.1f s\n", t.Stage, t.Passed, len(t.Failed), time.Since(start).Seconds())
+	fmt.Fprintf(w, "%-44s %5d passed %3d failed %7.1f s\n", t.Stage, t.Passed, len(t.Failed), time.Since(start).Seconds())
 	for _, note := range t.Slow {
 		fmt.Fprintf(w, "     %s\n", note)
 	}
