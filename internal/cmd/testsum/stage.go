@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -123,6 +125,9 @@ func (c *counter) fail(e event, name string) {
 	if e.FailedBuild != "" {
 		output = c.take(e.FailedBuild) + output
 	}
+	if e.Test == "" {
+		output = c.unfinished(e.Package) + output
+	}
 	if !c.broken[name] {
 		c.Failed = append(c.Failed, failure{name, output})
 	}
@@ -130,6 +135,18 @@ func (c *counter) fail(e event, name string) {
 		test = parent(test)
 		c.broken[fullName(e.Package, test)] = true
 	}
+}
+
+// unfinished takes the output of the tests that were running when their package
+// ended, as after a timeout.
+func (c *counter) unfinished(pkg string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.output)) {
+		if strings.HasPrefix(name, pkg+".") {
+			fmt.Fprintf(&b, "%s did not end:\n%s", name, c.take(name))
+		}
+	}
+	return b.String()
 }
 
 func (c *counter) write(name, text string) {

@@ -132,6 +132,22 @@ func TestReportOfNothingFails(t *testing.T) {
 	}
 }
 
+func TestTimeoutNamesTheTest(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":       "module hangs\n\ngo 1.26\n",
+		"hang_test.go": "package hangs\nimport (\"testing\"; \"time\")\nfunc TestHangs(*testing.T) { time.Sleep(time.Hour) }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := tests("all", goTest(dir, "-timeout", "100ms", "."))
+	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0].Name+got.Failed[0].Output, "TestHangs") || !strings.Contains(got.Failed[0].Output, "test timed out") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestSlowPackagesAreNamed(t *testing.T) {
 	got, err := countEvents(strings.NewReader(`{"Action":"pass","Package":"quick","Elapsed":1.5}
 {"Action":"pass","Package":"long","Test":"TestLong","Elapsed":20}
