@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/graph"
@@ -100,18 +101,32 @@ func compile(src *graph.Graph, opt engine.Options, pool *pool) (*program, error)
 func (p *program) lower() error {
 	c := &compiler{uses: useCounts(p.graph)}
 	nodes := p.graph.Nodes
+	late := p.graph.UpdateStage()
 	for i := 0; i < len(nodes); i++ {
-		o, err := c.lower(nodes[i])
+		n := nodes[i]
+		o, err := c.lower(n)
 		if err != nil {
-			return fmt.Errorf("cpu: %s: %s: %w", nodes[i].Path, nodes[i].Op, err)
+			return fmt.Errorf("cpu: %s: %s: %w", n.Path, n.Op, err)
 		}
 		if o == nil {
 			continue
 		}
+		o.late = late[n.ID]
 		if !p.split && i+1 < len(nodes) && c.fuseUpdate(o, nodes[i+1]) {
 			i++
 		}
 		p.add(o)
+	}
+	if p.split { // the order in which the stages run, which the plan of memory relies on
+		slices.SortStableFunc(p.ops, func(a, b *op) int {
+			switch {
+			case a.late == b.late:
+				return 0
+			case b.late:
+				return -1
+			}
+			return 1
+		})
 	}
 	return p.copyGrads(c)
 }

@@ -12,7 +12,7 @@ type updater func(lo, hi int)
 
 func lowerUpdate(_ *compiler, n *graph.Node) (*op, error) {
 	a := n.Attr.(graph.UpdateAttr)
-	return &op{kernel: string(a.Kind), late: true, bind: func(b *binding) bound {
+	return &op{kernel: string(a.Kind), bind: func(b *binding) bound {
 		if a.Kind == graph.LARS {
 			return bound{phases: bindLARS(b, n)}
 		}
@@ -76,7 +76,7 @@ func bindLARS(b *binding, n *graph.Node) []phase {
 // lowerClip adds up the squares of all gradients, chunk by chunk in order.
 func lowerClip(_ *compiler, n *graph.Node) (*op, error) {
 	limit := n.Attr.(graph.ClipAttr).Max
-	return &op{kernel: "clip", late: true, bind: func(b *binding) bound {
+	return &op{kernel: "clip", bind: func(b *binding) bound {
 		norm, scale := b.f32(n.Out[0]), b.f32(n.Out[1])
 		var phases []phase
 		var sums []float64

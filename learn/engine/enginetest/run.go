@@ -34,6 +34,7 @@ func Structure(t *testing.T, mk Maker) {
 	for _, s := range []scenario{
 		{"split steps", testSplit},
 		{"changed gradients", testChangedGradients},
+		{"late values", testLateValues},
 		{"buckets", testBuckets},
 		{"unsplit programs", testUnsplit},
 		{"replicas at once", testReplicas},

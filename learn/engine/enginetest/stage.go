@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"millrace.dev/learn/engine"
+	"millrace.dev/learn/engine/oracle"
+	"millrace.dev/learn/graph"
 )
 
 const steps = 3
@@ -62,31 +64,83 @@ func testSplit(t *testing.T, e engine.Engine) {
 }
 
 // testChangedGradients doubles the gradients between the stages, or in the bucket hook, which
-// must equal steps at twice the rate.
+// must equal a step at twice the rate.
 func testChangedGradients(t *testing.T, e engine.Engine) {
-	b, err := nets()[0].trained(rules[0].UpdateAttr, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.setStep(0, 0.125)
-	want := start(t, e, b, b.Graph, engine.Options{})
-	want.step(t, engine.Step{})
-	b.setStep(0, 0.0625)
-	between := start(t, e, b, b.Graph, engine.Options{SplitUpdate: true})
-	if err := between.replica.Run(engine.Backward, engine.Step{}); err != nil {
-		t.Fatal(err)
-	}
-	double(between.vectors.Grads)
-	if err := between.replica.Run(engine.Update, engine.Step{}); err != nil {
-		t.Fatal(err)
-	}
-	hook := start(t, e, b, b.Graph, engine.Options{SplitUpdate: true, BucketBytes: 512})
-	hook.replica.OnBucket(func(r engine.Range) { double(hook.vectors.Grads[r.Lo:r.Hi]) })
-	hook.step(t, engine.Step{})
-	for _, got := range []*run{between, hook} {
-		if !slices.Equal(got.vectors.Params, want.vectors.Params) {
-			t.Error("the update did not use the changed gradients")
+	for _, n := range append(nets(), net{"sum of params", sumOfParams}) {
+		b, err := n.trained(rules[0].UpdateAttr, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
+		b.setStep(0, 0.125)
+		want := start(t, e, b, b.Graph, engine.Options{})
+		want.step(t, engine.Step{})
+		b.setStep(0, 0.0625)
+		between := start(t, e, b, b.Graph, engine.Options{SplitUpdate: true})
+		if err := between.replica.Run(engine.Backward, engine.Step{}); err != nil {
+			t.Fatal(err)
+		}
+		double(between.vectors.Grads)
+		if err := between.replica.Run(engine.Update, engine.Step{}); err != nil {
+			t.Fatal(err)
+		}
+		hook := start(t, e, b, b.Graph, engine.Options{SplitUpdate: true, BucketBytes: 512})
+		hook.replica.OnBucket(func(r engine.Range) { double(hook.vectors.Grads[r.Lo:r.Hi]) })
+		hook.step(t, engine.Step{})
+		for _, got := range []*run{between, hook} {
+			if !slices.Equal(got.vectors.Params, want.vectors.Params) {
+				t.Errorf("%s: the update did not use the changed gradients", n.name)
+			}
+		}
+	}
+}
+
+// sumOfParams is a loss in which several params share a gradient, and one has none.
+func sumOfParams(b *Builder) *graph.Value {
+	p, q, r := b.Normal(4, 5), b.Normal(4, 5), b.Normal(20)
+	b.Normal(3)
+	return b.Loss(b.Add(b.Add(p, q), b.Reshape(r, 4, 5)), b.NormalInput(4, 5), graph.LossAttr{Kind: graph.MSE})
+}
+
+// testLateValues computes with the result of clipping: between clipping and the updates, and for
+// an output. That belongs to the update stage, which sees the gradients as they are then.
+func testLateValues(t *testing.T, e engine.Engine) {
+	b := NewBuilder("late values")
+	loss := mlp(b)
+	b.Output("loss", loss)
+	if err := b.Train(loss); err != nil {
+		t.Fatal(err)
+	}
+	grads := []*graph.Value{}
+	for _, d := range b.Grads {
+		grads = append(grads, d.Value)
+	}
+	clip := b.Apply("clip_scale", graph.ClipAttr{Max: 0.5}, grads...)
+	b.Output("log norm", b.Unary(graph.Log, clip[0]))
+	half := b.Mul(clip[1], b.Scalar(0.5))
+	b.setStep(0, 0.25)
+	hyper := b.Input(hyperInput, graph.F32(graph.HyperLen))
+	for _, d := range b.Grads {
+		b.Apply("update", rules[0].UpdateAttr, hyper, half, d.Param, d.Value)
+	}
+	want := start(t, oracle.New(), b, b.Graph, engine.Options{SplitUpdate: true})
+	got := start(t, e, b, b.Graph, engine.Options{SplitUpdate: true})
+	for _, r := range []*run{want, got} {
+		for i := range uint64(2) {
+			if err := r.replica.Run(engine.Backward, engine.Step{Index: i}); err != nil {
+				t.Fatal(err)
+			}
+			double(r.vectors.Grads)
+			if err := r.replica.Run(engine.Update, engine.Step{Index: i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	near := bound{tol: 1e-5}
+	if msg := differ(got.replica.Output("log norm").F32(), want.replica.Output("log norm").F32(), near); msg != "" {
+		t.Errorf("log of the gradients' norm: %s", msg)
+	}
+	if msg := differ(got.vectors.Params, want.vectors.Params, near); msg != "" {
+		t.Errorf("params: %s", msg)
 	}
 }
 
