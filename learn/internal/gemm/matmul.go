@@ -114,7 +114,9 @@ func (g *matmul) choosePacking() packing {
 	if g.transB && !g.byRows && g.m <= maxDotRows && g.k >= minDotDepth && g.k <= maxDotDepth {
 		return packDots
 	}
-	pays := g.transB || g.m >= 48 && g.n >= 256
+	// In place, strided rows that stay in the second-level cache do as well, and so do those that are requested early
+	// and serve few tiles.
+	pays := g.transB || g.m >= 96 && g.n >= 256 && g.k*g.n > packedFilter
 	switch {
 	case !pays:
 		return packNone

@@ -26,8 +26,8 @@ func plans(t testing.TB) map[string]*Plan {
 	}
 	matmul("direct", 20, 100, 70, false, false)
 	matmul("one row", 1, 700, 300, false, false)
-	matmul("worker packs", 64, 320, 700, false, false)
-	matmul("all share", 300, 260, 300, false, false)
+	matmul("worker packs", 128, 320, 700, false, false)
+	matmul("all share", 520, 290, 600, false, false)
 	matmul("padded rows", 256, 256, 1024, false, false)
 	matmul("transposed A", 200, 300, 70, true, false)
 	matmul("sliced", 20, 30, 9000, true, false)
@@ -285,7 +285,7 @@ func TestBadShapes(t *testing.T) {
 
 // TestShortSlices checks that no memory is touched when a slice is too short.
 func TestShortSlices(t *testing.T) {
-	p, err := NewMatMul(64, 320, 700, false, false)
+	p, err := NewMatMul(128, 320, 700, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
