@@ -17,23 +17,53 @@ type span struct {
 
 func (s *span) overlaps(t *span) bool { return s.first <= t.last && t.first <= s.last }
 
+// orders are the orders in which placeSpans tries to place buffers; no single one is always
+// good: the large ones first, those that occupy most bytes for most ops first, as they come.
+var orders = []func(a, b *span) int{
+	func(a, b *span) int { return cmp.Compare(b.size, a.size) },
+	func(a, b *span) int { return cmp.Compare(b.size*(b.last-b.first+1), a.size*(a.last-a.first+1)) },
+	func(a, b *span) int { return cmp.Compare(a.first, b.first) },
+}
+
 // placeSpans gives every span an offset such that no two that are alive at the same time share
-// a byte: largest first, each into the tightest gap between those placed already (best fit).
-// It returns the arena's size and the lower bound, the most bytes that are alive at once.
+// a byte: one after the other, each into the tightest gap between those placed already (best
+// fit), in the best of several orders. It returns the arena's size and the lower bound, the
+// most bytes that are alive at once.
 func placeSpans(spans []*span) (arena, lower int) {
-	order := slices.Clone(spans)
-	for _, s := range order {
+	for _, s := range spans {
 		s.size = roundUp(s.size)
 	}
-	slices.SortStableFunc(order, func(a, b *span) int { return cmp.Compare(b.size, a.size) })
-	placed := []*span{} // by offset
-	for _, s := range order {
+	lower = peak(spans)
+	best := make([]int, len(spans))
+	for i, order := range orders {
+		size := placeInOrder(spans, order)
+		if i == 0 || size < arena {
+			arena = size
+			for k, s := range spans {
+				best[k] = s.off
+			}
+		}
+		if arena == lower {
+			break
+		}
+	}
+	for k, s := range spans {
+		s.off = best[k]
+	}
+	return arena, lower
+}
+
+func placeInOrder(spans []*span, order func(a, b *span) int) (arena int) {
+	queue := slices.Clone(spans)
+	slices.SortStableFunc(queue, order)
+	placed := make([]*span, 0, len(queue)) // by offset
+	for _, s := range queue {
 		s.off = bestGap(s, placed)
 		i, _ := slices.BinarySearchFunc(placed, s, func(a, b *span) int { return cmp.Compare(a.off, b.off) })
 		placed = slices.Insert(placed, i, s)
 		arena = max(arena, s.off+s.size)
 	}
-	return arena, peak(spans)
+	return arena
 }
 
 // bestGap finds the smallest gap that fits s between the placed spans that live with it.
