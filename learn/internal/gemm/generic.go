@@ -2,18 +2,18 @@ package gemm
 
 import "unsafe"
 
-// genericLanes is the vector length that plain Go pretends to have.
-const genericLanes = 8
+// genericWidth is the vector length that plain Go pretends to have.
+const genericWidth = 8
 
 // genericTile is the kernel of every shape in plain Go.
 func genericTile(id int, t *tile) {
 	nv, mr := id/64, id%laneID
-	n := (nv-1)*genericLanes + t.lanes
+	n := (nv-1)*genericWidth + t.lanes
 	lane := id&laneID != 0
 	for i := range t.nt {
 		for m := range mr {
 			row := i*t.ct + m*t.cm
-			var sums [8 * genericLanes]float32
+			var sums [8 * genericWidth]float32
 			acc := sums[:n]
 			c := floats(t.c, row, n)
 			if t.flags&flagLoad != 0 {
@@ -21,17 +21,13 @@ func genericTile(id int, t *tile) {
 			}
 			a, b := i*t.at+m*t.am, i*t.bt
 			for range t.nj {
-				for range t.nk {
-					if lane {
-						genericLane(acc, floats(t.b, b, n), floats(t.a, a, n))
-					} else {
-						genericBroadcast(acc, floats(t.b, b, n), *(*float32)(unsafe.Add(t.a, a)))
-					}
-					a += t.ak
-					b += t.bk
+				if lane {
+					genericLanes(acc, t, a, b)
+				} else {
+					genericBroadcasts(acc, t, a, b)
 				}
-				a += t.aj
-				b += t.bj
+				a += t.nk*t.ak + t.aj
+				b += t.nk*t.bk + t.bj
 			}
 			genericEpilogue(acc, t, i, row)
 			copy(c, acc)
@@ -39,19 +35,40 @@ func genericTile(id int, t *tile) {
 	}
 }
 
-// genericBroadcast adds one element of A times a row of B.
-func genericBroadcast(acc, b []float32, x float32) {
-	b = b[:len(acc)]
-	for i := range acc {
-		acc[i] += float32(x * b[i])
+// genericBroadcasts adds nk elements of A from byte offset a times the rows of B from b. Four rows share one pass over
+// the sums, each of which takes their products in order.
+func genericBroadcasts(acc []float32, t *tile, a, b int) {
+	element := func(k int) float32 { return *(*float32)(unsafe.Add(t.a, a+k*t.ak)) }
+	row := func(k int) []float32 { return floats(t.b, b+k*t.bk, len(acc)) }
+	k := 0
+	for ; k+4 <= t.nk; k += 4 {
+		x0, x1, x2, x3 := element(k), element(k+1), element(k+2), element(k+3)
+		b0, b1, b2, b3 := row(k), row(k+1), row(k+2), row(k+3)
+		b0, b1, b2, b3 = b0[:len(acc)], b1[:len(acc)], b2[:len(acc)], b3[:len(acc)]
+		for i, v := range acc {
+			v += float32(x0 * b0[i])
+			v += float32(x1 * b1[i])
+			v += float32(x2 * b2[i])
+			v += float32(x3 * b3[i])
+			acc[i] = v
+		}
+	}
+	for ; k < t.nk; k++ {
+		x := element(k)
+		for i, v := range row(k) {
+			acc[i] += float32(x * v)
+		}
 	}
 }
 
-// genericLane adds a row of A times a row of B, lane by lane.
-func genericLane(acc, b, x []float32) {
-	b, x = b[:len(acc)], x[:len(acc)]
-	for i := range acc {
-		acc[i] += float32(x[i] * b[i])
+// genericLanes adds nk rows of A from byte offset a times the rows of B from b, lane by lane.
+func genericLanes(acc []float32, t *tile, a, b int) {
+	for k := range t.nk {
+		x, y := floats(t.a, a+k*t.ak, len(acc)), floats(t.b, b+k*t.bk, len(acc))
+		x, y = x[:len(acc)], y[:len(acc)]
+		for i := range acc {
+			acc[i] += float32(x[i] * y[i])
+		}
 	}
 }
 

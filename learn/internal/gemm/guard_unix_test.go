@@ -163,7 +163,7 @@ func TestDotsBetweenGuards(t *testing.T) {
 					a: f.random(rng, m*k, low), b: f.random(rng, n*k, low), c: f.random(rng, m*n, low),
 					m: m, n: n, k: k, am: k, bn: k, cm: n, load: rng.IntN(2) == 0,
 				}
-				ref := matmulReference(m, n, k, false, true, p.a, p.b)
+				ref := matmulReference(m, n, k, p.a, p.b)
 				ref.apply(Epilogue{Accumulate: p.load}, p.c, n)
 				restore := cpu.Set(level)
 				p.run()

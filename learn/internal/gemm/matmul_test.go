@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"millrace.dev/learn/internal/cpu"
@@ -112,66 +113,105 @@ func eachLevel(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-func matmulReference(m, n, k int, ta, tb bool, a, b []float32) *reference {
+// transposed returns the transpose of a rows×cols matrix.
+func transposed(a []float32, rows, cols int) []float32 {
+	out := make([]float32, len(a))
+	for i := range rows {
+		for j := range cols {
+			out[j*rows+i] = a[i*cols+j]
+		}
+	}
+	return out
+}
+
+// matmulReference computes a·bᵀ of a [m][k] and b [n][k].
+func matmulReference(m, n, k int, a, b []float32) *reference {
 	ref := newReference(m * n)
 	for i := range m {
 		for j := range n {
-			for l := range k {
-				ai, bi := i*k+l, l*n+j
-				if ta {
-					ai = l*m + i
-				}
-				if tb {
-					bi = j*k + l
-				}
-				ref.add(i*n+j, a[ai], b[bi])
+			x, y := a[i*k:(i+1)*k], b[j*k:(j+1)*k]
+			sum, abs := 0.0, 0.0
+			for l, v := range x {
+				p := float64(v) * float64(y[l])
+				sum += p
+				abs += math.Abs(p)
 			}
+			ref.sum[i*n+j], ref.abs[i*n+j] = sum, abs
 		}
 	}
 	return ref
 }
 
 func TestMatMul(t *testing.T) {
-	eachLevel(t, func(t *testing.T) {
-		rng := rand.New(rand.NewPCG(1, 2))
-		dim := func() int {
-			switch rng.IntN(4) {
-			case 0:
-				return 1 + rng.IntN(8)
-			case 1:
-				return 1 + rng.IntN(150)
-			}
-			return 1 + rng.IntN(40)
+	rng := rand.New(rand.NewPCG(1, 2))
+	dim := func() int {
+		switch rng.IntN(4) {
+		case 0:
+			return 1 + rng.IntN(8)
+		case 1:
+			return 1 + rng.IntN(150)
 		}
-		n := 400
-		if testing.Short() {
-			n = 100
-		}
-		for range n {
-			checkMatMul(t, rng, dim(), dim(), dim(), rng.IntN(2) == 1, rng.IntN(2) == 1)
-		}
-		for _, s := range [][3]int{{70, 300, 600}, {3, 400, 2100}, {300, 70, 520}, {1, 1, 5000}, {64, 10, 64}, {16, 256, 784}, {128, 128, 128}, {20, 30, 9000}, {128, 320, 700}, {330, 290, 600}} {
-			for c := range 4 {
-				checkMatMul(t, rng, s[0], s[1], s[2], c&1 != 0, c&2 != 0)
-			}
-		}
-		checkMatMul(t, rng, 7, 33, 0, false, false)
-	})
+		return 1 + rng.IntN(40)
+	}
+	n := 500
+	if testing.Short() {
+		n = 100
+	}
+	for range n {
+		checkMatMul(t, rng, dim(), dim(), dim())
+	}
+	checkMatMul(t, rng, 7, 33, 0)
+	checkMatMul(t, rng, 1, 1, 5000)
 }
 
-func checkMatMul(t *testing.T, rng *rand.Rand, m, n, k int, ta, tb bool) {
+// TestMatMulKinds has a shape for every way in which a product is computed.
+func TestMatMulKinds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, s := range [][3]int{
+		{70, 300, 600}, {3, 400, 2100}, {300, 70, 520}, {64, 10, 64}, {16, 256, 784}, {128, 128, 128}, {20, 30, 9000},
+		{100, 272, 520}, {290, 280, 480}, {40, 70, 1024},
+	} {
+		checkMatMul(t, rng, s[0], s[1], s[2])
+	}
+}
+
+// checkMatMul compares all transpositions on all levels with the reference.
+func checkMatMul(t *testing.T, rng *rand.Rand, m, n, k int) {
 	t.Helper()
-	p, err := NewMatMul(m, n, k, ta, tb)
-	if err != nil {
-		t.Fatal(err)
+	a, bT, old := random(rng, m*k), random(rng, n*k), random(rng, m*n)
+	aT, b := transposed(a, m, k), transposed(bT, n, k)
+	exact := matmulReference(m, n, k, a, bT)
+	for c := range 4 {
+		args := &Args{A: a, B: b, Epilogue: randomEpilogue(rng, m*n, n)}
+		if c&1 != 0 {
+			args.A = aT
+		}
+		if c&2 != 0 {
+			args.B = bT
+		}
+		p, err := NewMatMul(m, n, k, c&1 != 0, c&2 != 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		what := fmt.Sprintf("%dx%dx%d transA=%v transB=%v", m, n, k, c&1 != 0, c&2 != 0)
+		checkLevels(t, rng, what, p, args, old, exact, k)
 	}
-	args := &Args{A: random(rng, m*k), B: random(rng, k*n), Out: poisoned(m * n)}
-	args.Epilogue = randomEpilogue(rng, m*n, n)
-	if args.Accumulate {
-		args.Out = random(rng, m*n)
+}
+
+// checkLevels runs a plan on all levels and compares with exact sums of terms products each, to which it applies the
+// epilogue; old is what Out holds before if that matters.
+func checkLevels(t *testing.T, rng *rand.Rand, what string, p *Plan, args *Args, old []float32, exact *reference, terms int) {
+	t.Helper()
+	ref := &reference{slices.Clone(exact.sum), slices.Clone(exact.abs)}
+	ref.apply(args.Epilogue, old, p.cols)
+	for _, level := range cpu.Levels() {
+		args.Out = poisoned(p.out)
+		if args.Accumulate {
+			copy(args.Out, old)
+		}
+		restore := cpu.Set(level)
+		runPlan(p, args, rng)
+		restore()
+		ref.check(t, fmt.Sprintf("%s on %v", what, level), args.Out, terms)
 	}
-	ref := matmulReference(m, n, k, ta, tb, args.A, args.B)
-	ref.apply(args.Epilogue, args.Out, n)
-	runPlan(p, args, rng)
-	ref.check(t, fmt.Sprintf("%dx%dx%d transA=%v transB=%v", m, n, k, ta, tb), args.Out, k)
 }

@@ -26,9 +26,9 @@ func plans(t testing.TB) map[string]*Plan {
 	}
 	matmul("direct", 20, 100, 70, false, false)
 	matmul("one row", 1, 700, 300, false, false)
-	matmul("worker packs", 128, 320, 700, false, false)
-	matmul("all share", 520, 290, 600, false, false)
-	matmul("padded rows", 256, 256, 1024, false, false)
+	matmul("worker packs", 100, 272, 520, false, false)
+	matmul("all share", 290, 280, 480, false, false)
+	matmul("padded rows", 40, 70, 1024, false, false)
 	matmul("transposed A", 200, 300, 70, true, false)
 	matmul("sliced", 20, 30, 9000, true, false)
 	matmul("dots", 9, 400, 333, false, true)
@@ -44,7 +44,7 @@ func plans(t testing.TB) map[string]*Plan {
 	conv("few channels", square(4, 20, 3, 3, 16, 1, 1))
 	conv("sliced", square(9, 30, 3, 3, 30, 1, 1))
 	conv("stride 2", square(3, 17, 16, 3, 24, 2, 1))
-	conv("heavy filter", square(3, 6, 140, 3, 170, 1, 1))
+	conv("heavy filter", square(3, 5, 140, 3, 120, 1, 1))
 	conv("pointwise", square(3, 9, 30, 1, 50, 1, 0))
 	conv("depthwise", depthwise(3, 15, 37))
 	grouped := square(2, 9, 12, 3, 18, 1, 1)
@@ -285,7 +285,7 @@ func TestBadShapes(t *testing.T) {
 
 // TestShortSlices checks that no memory is touched when a slice is too short.
 func TestShortSlices(t *testing.T) {
-	p, err := NewMatMul(128, 320, 700, false, false)
+	p, err := NewMatMul(100, 272, 520, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type family struct {
 }
 
 var families = [...]family{
-	cpu.Generic: {lanes: 8, rows: [9]int{1: 8, 2: 8, 4: 8, 8: 8}, lane: [3]int{1: 8, 2: 8}},
+	cpu.Generic: {lanes: genericWidth, rows: [9]int{1: 8, 2: 8, 4: 8, 8: 8}, lane: [3]int{1: 8, 2: 8}},
 	cpu.AVX2:    {lanes: 8, rows: [9]int{1: 12, 2: 6, 3: 3, 4: 2, 8: 1}, lane: [3]int{1: 8, 2: 4}},
 	cpu.AVX512:  {lanes: 16, rows: [9]int{1: 16, 2: 14, 3: 9, 4: 6, 8: 3}, lane: [3]int{1: 8, 2: 4}},
 }
