@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"millrace.dev/internal/durable"
 	"millrace.dev/learn/data"
@@ -74,6 +75,9 @@ func writeCheckpoint(t *Trainer) error {
 	return dropOld(t.cfg.Dir)
 }
 
+// slotMark stands between a param's name and the number of one of its optimizer slots.
+const slotMark = "#"
+
 // tensors views the vectors as named tensors: params, states, and a param's k-th optimizer slot
 // as param#k.
 func tensors(v *engine.Vectors) []bundle.Tensor {
@@ -81,7 +85,7 @@ func tensors(v *engine.Vectors) []bundle.Tensor {
 	for _, p := range v.Layout.Params {
 		ts = append(ts, bundle.Tensor{Name: p.Name, Shape: p.Shape, Data: v.Param(p.Name)})
 		for k := range v.Slots {
-			ts = append(ts, bundle.Tensor{Name: fmt.Sprintf("%s#%d", p.Name, k), Shape: p.Shape, Data: v.Slot(k, p.Name)})
+			ts = append(ts, bundle.Tensor{Name: fmt.Sprint(p.Name, slotMark, k), Shape: p.Shape, Data: v.Slot(k, p.Name)})
 		}
 	}
 	for _, s := range v.Layout.States {
@@ -90,10 +94,26 @@ func tensors(v *engine.Vectors) []bundle.Tensor {
 	return ts
 }
 
-func names(ts []bundle.Tensor) []nn.Named {
-	list := make([]nn.Named, len(ts))
-	for i, t := range ts {
-		list[i] = nn.Named{Name: t.Name, Shape: t.Shape}
+// compare checks that a checkpoint holds exactly the tensors needed.
+func compare(needed, found []bundle.Tensor) error {
+	for _, part := range []struct {
+		what  string
+		slots bool
+	}{{"model", false}, {"optimizer", true}} {
+		if err := nn.CompareWeights(names(needed, part.slots), names(found, part.slots)); err != nil {
+			return fmt.Errorf("it belongs to another %s: %w", part.what, err)
+		}
+	}
+	return nil
+}
+
+// names lists the tensors that are optimizer slots, or those that are not.
+func names(ts []bundle.Tensor, slots bool) []nn.Named {
+	var list []nn.Named
+	for _, t := range ts {
+		if strings.Contains(t.Name, slotMark) == slots {
+			list = append(list, nn.Named{Name: t.Name, Shape: t.Shape})
+		}
 	}
 	return list
 }
@@ -171,8 +191,8 @@ func newestCheckpoint(dir string) (*checkpoint, error) {
 // when the checkpoint is not its own.
 func (c *checkpoint) restore(t *Trainer) error {
 	want := tensors(t.vectors)
-	if err := nn.CompareWeights(names(want), names(c.tensors)); err != nil {
-		return &CheckpointError{c.path, fmt.Errorf("it belongs to another model or optimizer: %w", err)}
+	if err := compare(want, c.tensors); err != nil {
+		return &CheckpointError{c.path, err}
 	}
 	if err := t.about.same(c.About); err != nil {
 		return &CheckpointError{c.path, err}

@@ -1,0 +1,103 @@
+package train
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"millrace.dev/learn/data"
+	"millrace.dev/learn/nn"
+)
+
+// TestEvaluateCountsEverySampleOnce compares an evaluation in batches, the last one short, with
+// one of single samples.
+func TestEvaluateCountsEverySampleOnce(t *testing.T) {
+	cfg := config(t)
+	cfg.Steps = 5
+	tr := mustTrain(t, cfg)
+	set := blobs(t, evalBatch+13, 4)
+	seen := make([]int, set.Len())
+	whole, err := tr.Evaluate(context.Background(), set, func(indices []int, labels []int32, logits []float32) {
+		for _, i := range indices {
+			seen[i]++
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var single Metrics
+	for i := range set.Len() {
+		if seen[i] != 1 {
+			t.Fatalf("sample %d was seen %d times", i, seen[i])
+		}
+		one, err := data.NewSubset(set, []int{i})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := tr.Evaluate(context.Background(), one, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		single.Samples += m.Samples
+		single.Correct += m.Correct
+		single.LossSum += m.LossSum
+	}
+	if whole.Samples != single.Samples || whole.Correct != single.Correct || math.Abs(whole.LossSum-single.LossSum) > 1e-3 {
+		t.Errorf("in batches %+v, one by one %+v", whole, single)
+	}
+	total := 0
+	for _, row := range whole.Confusion {
+		for _, n := range row {
+			total += n
+		}
+	}
+	if total != set.Len() {
+		t.Errorf("the confusion matrix counts %d of %d samples", total, set.Len())
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	m := Metrics{Confusion: [][]int{make([]int, 6), nil, make([]int, 6), nil, nil, make([]int, 6)}}
+	m.add(2, []float32{
+		9, 1, 2, 3, 4, 5, // right
+		9, 8, 3, 6, 7, 5, // label 2 is the sixth
+		1, 2, 3, 4, 6, 5, // label 5 is the second
+	}, []int32{0, 2, 5}, nil)
+	if m.Samples != 3 || m.Correct != 1 || m.InTop != 2 || m.LossSum != 6 || m.Loss() != 2 ||
+		m.Confusion[0][0] != 1 || m.Confusion[2][0] != 1 || m.Confusion[5][4] != 1 {
+		t.Errorf("got %+v", m)
+	}
+	ignore := int32(2)
+	m = Metrics{}
+	m.add(3, []float32{1, 2, 3, 1, 2, 3}, []int32{2, 1}, &ignore)
+	m.add(0, []float32{1, 2, 3}, []int32{2}, &ignore)
+	if m.Samples != 1 || m.LossSum != 3 || m.Correct != 0 {
+		t.Errorf("with an ignored label: %+v", m)
+	}
+	if (Metrics{}).Loss() != 0 || (Metrics{}).Accuracy() != 0 {
+		t.Error("metrics of nothing")
+	}
+}
+
+// TestIgnoredLabel trains with a class that does not count: the model never learns it.
+func TestIgnoredLabel(t *testing.T) {
+	cfg := config(t)
+	ignore := int32(1)
+	cfg.Loss = nn.Loss{Ignore: &ignore}
+	tr := mustTrain(t, cfg)
+	e := tr.State().Epochs[0]
+	if e.Train.Samples != 67 || e.Valid.Samples != 27 {
+		t.Errorf("%d training and %d validation samples count, want 67 and 27", e.Train.Samples, e.Valid.Samples)
+	}
+	var mismatch *ConfigError
+	_, err := tr.Evaluate(context.Background(), vectors(t, 5, 3), nil)
+	if err == nil || !asConfig(err, &mismatch) {
+		t.Errorf("samples of another shape: %v", err)
+	}
+}
+
+func asConfig(err error, into **ConfigError) bool {
+	e, ok := err.(*ConfigError)
+	*into = e
+	return ok
+}
