@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # bench/run.sh NAME [--quick] [--json]: races us against the peers and holds the result to
 # bars.yaml. NAME is gemm or step. Exits 1 when a bar is missed. See README.md.
 set -eu
@@ -6,8 +6,9 @@ cd "$(dirname "$0")"
 mkdir -p work results
 ./setup.sh >work/versions.txt
 for peer in limits onednn_gemm; do
-	[ work/$peer -nt peers/$peer.cpp ] && [ work/$peer -nt peers/protocol.h ] ||
+	if [ ! work/$peer -nt peers/$peer.cpp ] || [ ! work/$peer -nt peers/protocol.h ]; then
 		g++ -std=c++17 -O3 -march=native -pthread -o work/$peer peers/$peer.cpp -Wl,--as-needed -ldnnl
+	fi
 done
-go build -o work/ ./cmd/...
+go build -buildvcs=auto -o work/ ./cmd/...
 exec work/bench "$@"
