@@ -11,6 +11,7 @@ import (
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/job"
 	"millrace.dev/learn/nn"
+	"millrace.dev/learn/optim"
 )
 
 // trainFlags adds the flags of a run's settings. The function it returns gives the settings
@@ -24,7 +25,7 @@ func trainFlags(cmd *cobra.Command) func() (job.Settings, error) {
 	f.IntVar(&s.Epochs, "epochs", s.Epochs, "passes over the training samples (default 6, or no bound when --steps is given)")
 	f.IntVar(&s.Steps, "steps", s.Steps, "batches to train on at most")
 	f.IntVar(&s.Batch, "batch", s.Batch, "samples a step")
-	f.StringVar(&s.Optimizer, "optimizer", s.Optimizer, "sgd, momentum, nesterov, adam, adamw, rmsprop or lars")
+	f.StringVar(&s.Optimizer, "optimizer", s.Optimizer, "rule of the updates: "+strings.Join(optim.Names(), ", "))
 	f.Float64Var(&s.LR, "lr", s.LR, "highest learning rate (default: what suits the optimizer)")
 	f.StringVar(&s.Schedule, "schedule", s.Schedule, "how the learning rate goes on: "+strings.Join(job.Schedules(), ", "))
 	f.IntVar(&s.WarmUp, "warm-up", s.WarmUp, "`steps` over which the learning rate rises at first")
@@ -41,6 +42,7 @@ func trainFlags(cmd *cobra.Command) func() (job.Settings, error) {
 	reading := readingFlags(cmd)
 	complete(cmd, map[string][]string{
 		"model": nn.ZooNames(), "data": data.Names(), "schedule": job.Schedules(), "augment": job.Augmentations(),
+		"optimizer": optim.Names(),
 	})
 	return func() (job.Settings, error) {
 		if *config != "" {

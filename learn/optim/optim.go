@@ -1,10 +1,8 @@
-// Package optim turns a graph with gradients into one that trains: an Optimizer appends a
-// clipping factor where asked and one update a parameter; a Schedule gives the learning rate of
-// each step; Hyper packs what changes from step to step into the graph's "hyper" input.
 package optim
 
 import (
 	"fmt"
+	"strings"
 
 	"millrace.dev/learn/graph"
 )
@@ -54,25 +52,37 @@ func LARS(momentum, decay float64) Optimizer {
 	return Optimizer{Rule: graph.UpdateAttr{Kind: graph.LARS, Momentum: momentum, Decay: decay, Trust: 0.001, Eps: 1e-8}}
 }
 
-// ByName makes an optimiser from its name on the command line.
-func ByName(name string) (Optimizer, error) {
-	switch name {
-	case "sgd":
-		return SGD(0), nil
-	case "momentum":
-		return SGD(0.9), nil
-	case "nesterov":
-		return Nesterov(0.9), nil
-	case "adam":
-		return Adam(), nil
-	case "adamw":
-		return AdamW(0.01), nil
-	case "rmsprop":
-		return RMSProp(0), nil
-	case "lars":
-		return LARS(0.9, 1e-4), nil
+// byName are the optimizers as they are asked for on the command line.
+var byName = []struct {
+	name string
+	make func() Optimizer
+}{
+	{"sgd", func() Optimizer { return SGD(0) }},
+	{"momentum", func() Optimizer { return SGD(0.9) }},
+	{"nesterov", func() Optimizer { return Nesterov(0.9) }},
+	{"adam", Adam},
+	{"adamw", func() Optimizer { return AdamW(0.01) }},
+	{"rmsprop", func() Optimizer { return RMSProp(0) }},
+	{"lars", func() Optimizer { return LARS(0.9, 1e-4) }},
+}
+
+// Names lists the optimizers that ByName knows.
+func Names() []string {
+	var names []string
+	for _, o := range byName {
+		names = append(names, o.name)
 	}
-	return Optimizer{}, fmt.Errorf("unknown optimizer %q; known are sgd, momentum, nesterov, adam, adamw, rmsprop, lars", name)
+	return names
+}
+
+// ByName makes an optimizer from its name.
+func ByName(name string) (Optimizer, error) {
+	for _, o := range byName {
+		if o.name == name {
+			return o.make(), nil
+		}
+	}
+	return Optimizer{}, fmt.Errorf("unknown optimizer %q; known are %s", name, strings.Join(Names(), ", "))
 }
 
 // Apply appends the updates of every gradient of the graph, which Graph.Train has recorded, and
