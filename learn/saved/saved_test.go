@@ -1,0 +1,271 @@
+package saved_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"millrace.dev/learn/data"
+	"millrace.dev/learn/engine/cpu"
+	"millrace.dev/learn/engine/oracle"
+	"millrace.dev/learn/internal/bundle"
+	"millrace.dev/learn/nn"
+	"millrace.dev/learn/saved"
+)
+
+// trained is a small model with states, in weights of a seed.
+func trained(t testing.TB) *saved.Model {
+	t.Helper()
+	net, err := nn.Sequential("tiny", nn.Input("image", 6, 5, 1),
+		nn.Conv2D{Filters: 2, Kernel: 3, NoBias: true}, nn.BatchNorm{Act: nn.ReLU}, nn.Flatten{}, nn.Dropout{Rate: 0.5}, nn.Dense{Units: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := net.NewVectors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := net.Init(v, 7); err != nil {
+		t.Fatal(err)
+	}
+	return &saved.Model{
+		Net: net, Vectors: v, Classes: []string{"cat", "dog", "<bird>"},
+		Norm: data.Norm{Mean: []float32{0.3}, Std: []float32{0.5}}, Border: 0.1, Data: "pets",
+	}
+}
+
+func bytesOf(t testing.TB, m *saved.Model) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestRoundTrip(t *testing.T) {
+	m := trained(t)
+	path := filepath.Join(t.TempDir(), "m.millrace")
+	if err := m.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := saved.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Net.String() != m.Net.String() || !slices.Equal(got.Classes, m.Classes) || got.Data != "pets" || got.Border != 0.1 ||
+		!slices.Equal(got.Vectors.Params, m.Vectors.Params) || !slices.Equal(got.Vectors.States, m.Vectors.States) {
+		t.Errorf("read %+v", got)
+	}
+	if !bytes.Equal(bytesOf(t, got), bytesOf(t, m)) {
+		t.Error("the same model gives other bytes")
+	}
+	sample := make([]float32, 30)
+	for i := range sample {
+		sample[i] = float32(i) / 30
+	}
+	var results [][]float32
+	for _, model := range []*saved.Model{m, got} {
+		p, err := saved.NewPredictor(oracle.New(), model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		probabilities, err := p.Predict(sample)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, slices.Clone(probabilities))
+	}
+	sum := results[0][0] + results[0][1] + results[0][2]
+	if !slices.Equal(results[0], results[1]) || math.Abs(float64(sum)-1) > 1e-6 {
+		t.Errorf("probabilities %v", results)
+	}
+}
+
+func TestPredictorAllocatesNothing(t *testing.T) {
+	e, err := cpu.New(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	p, err := saved.NewPredictor(e, trained(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sample := make([]float32, 30)
+	if n := testing.AllocsPerRun(20, func() {
+		if _, err := p.Predict(sample); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if _, err := p.Predict(sample[:29]); err == nil || !strings.Contains(err.Error(), "[6 5 1]") {
+		t.Errorf("a short sample: %v", err)
+	}
+}
+
+func TestBest(t *testing.T) {
+	got := trained(t).Best([]float32{0.2, 0.5, 0.3}, 2)
+	if len(got) != 2 || got[0] != (saved.Guess{Class: "dog", Probability: 0.5}) || got[1].Class != "<bird>" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestWrongFiles opens what is no model, each an error with the path.
+func TestWrongFiles(t *testing.T) {
+	dir := t.TempDir()
+	whole := bytesOf(t, trained(t))
+	damaged := bytes.Clone(whole)
+	damaged[len(damaged)-100] ^= 1
+	var checkpoint bytes.Buffer
+	if err := bundle.Write(&checkpoint, &bundle.File{Kind: "checkpoint", Meta: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		content []byte
+		want    string
+	}{
+		"empty":      {nil, "not a millrace file"},
+		"text":       {[]byte("PK\x03\x04 a zip archive, perhaps"), "not a millrace file"},
+		"short":      {whole[:len(whole)-200], "ends before"},
+		"damaged":    {damaged, "checksum"},
+		"checkpoint": {checkpoint.Bytes(), "is a checkpoint, not a model"},
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, c.content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := saved.Open(path)
+		var bad *saved.Error
+		if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := saved.Open(filepath.Join(dir, "none")); err == nil || strings.Count(err.Error(), "none") != 1 {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// TestWeightsMustFit changes what the description asks for, or the weights that are there.
+func TestWeightsMustFit(t *testing.T) {
+	for want, change := range map[string]func(f *bundle.File){
+		"missing: tiny/dense_1/bias": func(f *bundle.File) { f.Tensors = f.Tensors[:len(f.Tensors)-1] },
+		"unexpected: more":           func(f *bundle.File) { f.Tensors = append(f.Tensors, bundle.Tensor{Name: "more"}) },
+		"tiny/dense_1/bias is [3 1]": func(f *bundle.File) { f.Tensors[len(f.Tensors)-1].Shape = []int{3, 1} },
+		"there are 2 classes":        func(f *bundle.File) { f.Meta = bytes.Replace(f.Meta, []byte(`"cat",`), nil, 1) },
+		"normalisation":              func(f *bundle.File) { f.Meta = bytes.Replace(f.Meta, []byte(`[0.5]`), []byte(`[0]`), 1) },
+		"of another shape":           func(f *bundle.File) { f.Meta = bytes.Replace(f.Meta, []byte(`[6,5,1]`), []byte(`[60000,5000,1]`), 1) },
+		`the kind "lstm" is unknown`: func(f *bundle.File) { f.Meta = bytes.Replace(f.Meta, []byte(`"flatten","`), []byte(`"lstm","`), 1) },
+	} {
+		text := bytesOf(t, trained(t))
+		f, err := bundle.Read(bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(f)
+		for i := range f.Tensors { // shapes and data must agree to be written at all
+			x := &f.Tensors[i]
+			x.Data = make([]float32, x.Shape.Elems())
+		}
+		var b bytes.Buffer
+		if err := bundle.Write(&b, f); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := saved.Read(bytes.NewReader(b.Bytes()), int64(b.Len())); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestWriteChecks(t *testing.T) {
+	m := trained(t)
+	m.Classes = m.Classes[:2]
+	if err := m.Write(&bytes.Buffer{}); err == nil {
+		t.Error("a model with too few classes was written")
+	}
+}
+
+func TestNPZ(t *testing.T) {
+	m := trained(t)
+	var b bytes.Buffer
+	if err := saved.WriteNPZ(&b, m.Net, m.Vectors); err != nil {
+		t.Fatal(err)
+	}
+	again, err := m.Net.NewVectors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := saved.ReadNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "w.npz", m.Net, again); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(again.Params, m.Vectors.Params) || !slices.Equal(again.States, m.Vectors.States) {
+		t.Error("the weights changed on the way")
+	}
+	other, err := nn.Sequential("tiny", nn.Input("image", 6, 5, 1), nn.Flatten{}, nn.Dense{Units: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := other.NewVectors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = saved.ReadNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "w.npz", other, v)
+	var mismatch *nn.MismatchError
+	if !errors.As(err, &mismatch) || len(mismatch.Unexpected) != 5 || len(mismatch.Mismatched) != 1 || slices.Max(v.Params) != 0 {
+		t.Errorf("weights of another model: %v", err)
+	}
+}
+
+func TestBorder(t *testing.T) {
+	pix := make([]float32, 30)
+	for i := range pix {
+		pix[i] = 0.9
+	}
+	for y := 1; y < 5; y++ {
+		for x := 1; x < 4; x++ {
+			pix[y*5+x] = 0 // only the inside
+		}
+	}
+	if b := saved.Border(pix, []int{6, 5, 1}); math.Abs(float64(b)-0.9) > 1e-6 {
+		t.Errorf("border %v", b)
+	}
+	m := trained(t)
+	if !m.LooksInverted(pix) {
+		t.Error("a light ground for a model of dark ones looks right")
+	}
+	if m.LooksInverted(make([]float32, 30)) {
+		t.Error("a dark ground looks inverted")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	text := bytesOf(f, trained(f))
+	file, err := bundle.Read(bytes.NewReader(text), int64(len(text)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(file.Meta))
+	f.Fuzz(func(t *testing.T, meta []byte) {
+		var b bytes.Buffer
+		if err := bundle.Write(&b, &bundle.File{Kind: "model", Meta: meta, Tensors: file.Tensors}); err != nil {
+			return // no JSON
+		}
+		m, err := saved.Read(bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil {
+			return
+		}
+		p, err := saved.NewPredictor(oracle.New(), m)
+		if err != nil {
+			return // more than can be computed, such as windows that are too large
+		}
+		if _, err := p.Predict(make([]float32, m.Net.InputShape(0).Elems())); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
