@@ -16,7 +16,9 @@
 // The way through: builder methods (MatMul, Conv2D, …) infer shapes and append nodes, and keep
 // the first error with the layer path at fault until Err is asked; Gradients appends the
 // reverse-mode computation, each operation giving its vector-Jacobian product as graph
-// operations again; Optimize canonicalises, fuses and drops what no output needs. String
+// operations again; Optimize canonicalises, fuses and drops what no output needs (its effect is
+// shown by example in testdata/optimize.txt); ScheduleUpdates puts each optimiser's update right
+// behind its gradient, and UpdateStage tells the nodes of a split step's two halves apart. String
 // prints the graph, Check verifies every rule of this page.
 //
 // Register adds an operation of a user's own: shape rule, vector-Jacobian product and a forward

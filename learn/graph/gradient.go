@@ -1,6 +1,10 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+
+	"millrace.dev/learn/tensor"
+)
 
 // Gradients appends the computation of the derivative of loss, a scalar, with respect to each
 // of the given values, walking the nodes backwards and adding up the vector-Jacobian products
@@ -73,11 +77,17 @@ func (g *Graph) backward(n *Node, dy []*Value, needs map[*Value]bool, acc map[*V
 		}
 		sum := dx[i] // dx may be the outputs of a node: it must not change
 		if have := acc[v]; have != nil {
-			sum = g.Add(have, sum)
+			sum = g.sumOf(have, sum)
 		}
 		acc[v] = sum
 	}
 	return nil
+}
+
+// sumOf adds two gradients, in float32 also where they are stored in a shorter type.
+func (g *Graph) sumOf(a, b *Value) *Value {
+	stored := a.Spec.DType
+	return g.Cast(g.Add(g.Cast(a, tensor.Float32), g.Cast(b, tensor.Float32)), stored)
 }
 
 // onlyFirst reports whether the first output alone has a gradient: what the operations of this

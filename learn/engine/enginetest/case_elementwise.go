@@ -96,7 +96,10 @@ func castCases() []Case {
 			return b.Cast(b.Cast(x, d), tensor.Float32)
 		})})
 	}
-	return cs
+	return append(cs, Case{Name: "cast/used twice", Kinks: true, Build: one(func(b *Builder) *graph.Value {
+		short := b.Cast(b.Normal(3, 7), tensor.BFloat16)
+		return b.Add(b.Cast(short, tensor.Float32), b.Square(b.Cast(short, tensor.Float32)))
+	})})
 }
 
 func dropoutCases() []Case {

@@ -7,7 +7,8 @@
 // the error follows from how many terms were added up on the way to a value (see terms), so
 // that a wrong tail or a dropped term shows, and rounding in another order does not.
 //
-// Nets are whole training steps with updates. The other tests pin behaviour: errors, what they
-// leave untouched, stages, buckets, replicas at the same time, equal bits for any number of
-// threads, no allocation, operations of a user, traces, and the golden runs of testdata/golden.
+// Nets are whole training steps with updates, and RandomGraph draws graphs that nobody would
+// write. The other tests pin behaviour: errors and what they leave untouched, stages, buckets,
+// replicas at the same time, equal bits for any number of threads, no allocation, operations of a
+// user, traces.
 package enginetest
