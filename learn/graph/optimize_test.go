@@ -179,6 +179,11 @@ var examples = []example{
 		h = g.Dropout(h, graph.DropoutAttr{Rate: 0.5, Stream: 1})
 		train(g, g.MatMul(h, g.Param("v", 3, 1)))
 	}},
+	{"batch norm and relu before a mean, trained: the norm's gradient takes the mask", func(g *graph.Graph) {
+		h := g.MatMul(g.Input("x", graph.F32(4, 2)), g.Param("w", 2, 3))
+		h = g.Unary(graph.Relu, norm(g, "n", "batch_norm", h))
+		train(g, g.Mean(h, 0))
+	}},
 	{"residual block with batch norm, trained", func(g *graph.Graph) {
 		x := g.Unary(graph.Relu, g.Conv2D(g.Input("x", graph.F32(1, 4, 4, 2)), g.Param("w0", 1, 1, 2, 2), window(1, 0), 1))
 		h := g.Unary(graph.Relu, norm(g, "n1", "batch_norm", g.Conv2D(x, g.Param("w1", 3, 3, 2, 2), window(1, 1), 1)))
