@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -63,7 +64,7 @@ func parseSize(s string) (int, bool) {
 		s = s[:len(s)-1]
 	}
 	n, err := strconv.Atoi(s)
-	if err != nil || n <= 0 || n > 1<<40>>shift {
+	if err != nil || n <= 0 || n > math.MaxInt>>shift {
 		return 0, false
 	}
 	return n << shift, true

@@ -55,7 +55,6 @@ func newGradInput(s ConvShape) *sweep {
 			var rows, columns []int
 			rows, c.y = gradTaps(s.H, s.OutH(), s.KH, s.DilH, s.StrideH, s.PadT, oy)
 			columns, c.x = gradTaps(s.W, s.OutW(), s.KW, s.DilW, s.StrideW, s.PadL, ox)
-			c = c.finish()
 			f.parts = append(f.parts, c)
 			t.add(rows, columns, c)
 			f.shared += c.groups * c.depth() * packedWidth(c.n)

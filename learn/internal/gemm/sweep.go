@@ -1,13 +1,17 @@
 package gemm
 
+import "math"
+
 // sweep computes images by correlations that share the rows of a chunk among them: one for the forward pass, one for
 // each residue of the stride for the gradient of the input.
 type sweep struct {
 	parts   []correlation
 	images  int
-	rows    int // of an image of Out
-	step    int // rows of all images in a chunk
-	columns int // channels in a chunk, of those of a group
+	rows    int  // of an image of Out
+	step    int  // rows of all images in a chunk
+	columns int  // channels in a chunk, of those of a group
+	direct  bool // images are read in place
+	x0, x1  int  // the columns of an image that are read, perhaps outside
 	prepare []phase
 	shared  int
 }
@@ -26,7 +30,7 @@ func newForward(s ConvShape) *sweep {
 		c.packed = true
 		f.pack(c.depth(), c.n)
 	}
-	f.parts = []correlation{c.finish()}
+	f.parts = []correlation{c}
 	f.cut()
 	return f
 }
@@ -63,6 +67,62 @@ func (f *sweep) cut() {
 	}
 	f.columns = roundUp(ceil(c.n, parts), panel)
 	f.cutRows(ceil(chunks, parts))
+	f.frame()
+}
+
+// frame finds the columns that are read and whether an image can be read in place.
+func (f *sweep) frame() {
+	f.direct = f.parts[0].groups == 1
+	f.x0, f.x1 = math.MaxInt32, math.MinInt32
+	for _, c := range f.parts {
+		if c.empty() {
+			continue
+		}
+		f.direct = f.direct && c.y.inside() && c.x.inside()
+		f.x0, f.x1 = min(f.x0, -c.x.pad), max(f.x1, c.x.extent(c.x.count())-c.x.pad)
+	}
+}
+
+// read returns the rows [y0, y1) of an image that outputs at rows [lo, hi) read, perhaps outside.
+func (f *sweep) read(lo, hi int) (y0, y1 int) {
+	y0, y1 = math.MaxInt32, math.MinInt32
+	for i := range f.parts {
+		c := &f.parts[i]
+		if q0, q1 := c.y.within(lo, hi); !c.empty() && q0 < q1 {
+			y := q0*c.y.stride - c.y.pad
+			y0, y1 = min(y0, y), max(y1, y+c.y.extent(q1-q0))
+		}
+	}
+	return min(y0, y1), y1
+}
+
+// scratch is the floats of a copy of what the rows of any chunk read.
+func (f *sweep) scratch() int {
+	if f.direct {
+		return 0
+	}
+	most := 0
+	for lo := 0; lo < f.rows; lo += min(f.step, f.rows) {
+		y0, y1 := f.read(lo, min(lo+f.step, f.rows))
+		most = max(most, (y1-y0)*max(0, f.x1-f.x0)*f.parts[0].groupC)
+	}
+	return most
+}
+
+// window returns what outputs of group g at rows [lo, hi) read, copied to worker if it is not read in place.
+func (f *sweep) window(image, lo, hi, g int, args *Args, worker []float32) window {
+	c := &f.parts[0]
+	src := args.A[image*c.y.in*c.x.in*c.cIn:]
+	if f.direct {
+		return window{data: src, pitch: c.x.in * c.cIn, width: c.cIn}
+	}
+	y0, y1 := f.read(lo, hi)
+	p := padded{
+		src: src, h: c.y.in, w: c.x.in, pixel: c.cIn, channel: g * c.groupC, channels: c.groupC,
+		y: y0, x: f.x0, rows: y1 - y0, columns: f.x1 - f.x0,
+	}
+	p.copy(worker)
+	return window{data: worker, y: y0, x: f.x0, pitch: p.columns * c.groupC, width: c.groupC}
 }
 
 // cutRows cuts the rows of all images into chunks.
@@ -104,8 +164,11 @@ func (f *sweep) run(chunk int, args *Args, worker []float32) {
 	for lo < hi {
 		image := lo / f.rows
 		end := min(hi, (image+1)*f.rows)
-		for i := range f.parts {
-			f.parts[i].rows(image, lo-image*f.rows, end-image*f.rows, n0, n1, args, worker)
+		for g := range f.parts[0].groups {
+			in := f.window(image, lo-image*f.rows, end-image*f.rows, g, args, worker)
+			for i := range f.parts {
+				f.parts[i].rows(image, lo-image*f.rows, end-image*f.rows, g, n0, n1, in, args)
+			}
 		}
 		lo = end
 	}
@@ -126,10 +189,9 @@ func (f *sweep) plan(s ConvShape) *Plan {
 	out := f.images * f.rows * c.x.out
 	p := &Plan{
 		out: out * c.cOut, a: f.images * c.y.in * c.x.in * c.cIn, b: s.KH * s.KW * s.C / s.Groups * s.OC,
-		cols: c.cOut, shared: f.shared, phases: f.prepare,
+		cols: c.cOut, shared: f.shared, worker: f.scratch(), phases: f.prepare,
 	}
 	for _, c := range f.parts {
-		p.worker = max(p.worker, c.scratch(min(f.step, f.rows)))
 		p.flops += 2 * f.images * c.work()
 	}
 	p.phases = append(p.phases, phase{chunks: f.chunks(), run: f.run, region: f.region})
