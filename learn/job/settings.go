@@ -66,7 +66,7 @@ func (r Reading) Options() data.Options {
 // Defaults are the settings of a run that was asked for nothing in particular.
 func Defaults() Settings {
 	return Settings{
-		Model: "lenet", Data: "fashion-mnist-mini", Reading: Reading{TestFraction: 0.2},
+		Model: "lenet", Data: data.DefaultName, Reading: Reading{TestFraction: 0.2},
 		ValidFraction: 0.1, Batch: 64, Optimizer: "adam", Schedule: "one-cycle",
 		Seed: 1, CheckpointEvery: 10 * time.Second,
 	}

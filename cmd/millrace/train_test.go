@@ -1,0 +1,350 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"millrace.dev/control"
+	"millrace.dev/learn/job"
+)
+
+// stripes makes a folder of images in dir/pictures: three classes of 30, each with a bright
+// stripe elsewhere, and one image apart from them, dir/one.png, of the class "middle".
+func stripes(t testing.TB, dir string) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	for class, name := range []string{"high", "low", "middle"} {
+		folder := filepath.Join(dir, "pictures", name)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 30 {
+			stripe(t, filepath.Join(folder, fmt.Sprintf("%02d.png", i)), []int{0, 8, 4}[class], r, false)
+		}
+	}
+	stripe(t, filepath.Join(dir, "one.png"), 4, r, false)
+	stripe(t, filepath.Join(dir, "inverted.png"), 4, r, true)
+}
+
+// stripe draws 12×12 dark noise with four bright rows from a row on, or its negative.
+func stripe(t testing.TB, path string, from int, r *rand.Rand, negative bool) {
+	t.Helper()
+	img := image.NewGray(image.Rect(0, 0, 12, 12))
+	for y := range 12 {
+		for x := range 12 {
+			v := uint8(r.IntN(60))
+			if y >= from && y < from+4 {
+				v += 100
+			}
+			if negative {
+				v = 255 - v
+			}
+			img.SetGray(x, y, color.Gray{Y: v})
+		}
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := png.Encode(f, img); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTrainEvalPredict goes the way of a newcomer with images in a folder.
+func TestTrainEvalPredict(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	got := millrace(t, dir, "train", "--data", "pictures", "--model", "mlp", "--epochs", "8", "--batch", "16", "--augment", "flip", "--out", "run", "--json")
+	if got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	r := decode[job.Result](t, got)
+	if r.TestAccuracy < 0.9 || r.Steps != 40 || r.Epochs != 8 || r.Stopped || r.Weights != 144*256+256+3*256+3 {
+		t.Errorf("%+v", r)
+	}
+	for _, want := range []string{"training mlp (37,891 weights)", "epoch 8  step 40  loss", "validation: loss"} {
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("%q does not tell %q", got.stderr, want)
+		}
+	}
+	for _, path := range []string{r.Model, r.Curves, r.Report, "run/run.json", "run/events.jsonl", "run/checkpoints/000000000040.checkpoint"} {
+		if info, err := os.Stat(filepath.Join(dir, path)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, model := range []string{"run", r.Model} {
+		args := []string{"eval", model, "--json"}
+		if model != "run" {
+			args = append(args, "--data", "pictures")
+		}
+		e := decode[evaluation](t, millrace(t, dir, args...))
+		if e.Accuracy != r.TestAccuracy || e.Samples != r.TestSamples || len(e.Classes) != 3 || len(e.Confusion) != 3 {
+			t.Errorf("%v: %+v", args, e)
+		}
+	}
+	if got := millrace(t, dir, "eval", "run"); got.code != exitDone || !strings.Contains(got.stdout, "CLASS") || !strings.Contains(got.stdout, "middle") {
+		t.Errorf("%+v", got)
+	}
+	list := decode[[]prediction](t, millrace(t, dir, "predict", "run", "one.png", "inverted.png", "--json"))
+	if len(list) != 2 || list[0].Guesses[0].Class != "middle" || len(list[0].Guesses) != 3 || list[0].Note != "" || !strings.Contains(list[1].Note, "--invert") {
+		t.Errorf("%+v", list)
+	}
+	swapped := decode[[]prediction](t, millrace(t, dir, "predict", r.Model, "inverted.png", "--invert", "--top", "1", "--json"))
+	if len(swapped[0].Guesses) != 1 || swapped[0].Guesses[0].Class != "middle" || swapped[0].Note != "" {
+		t.Errorf("%+v", swapped)
+	}
+	if got := millrace(t, dir, "predict", "run", "one.png"); got.code != exitDone || !strings.Contains(got.stdout, "%  middle") {
+		t.Errorf("%+v", got)
+	}
+	report, err := os.ReadFile(filepath.Join(dir, r.Report))
+	if err != nil || !strings.Contains(string(report), "mlp on ") || !strings.Contains(string(report), "<svg") {
+		t.Errorf("report of %d bytes, %v", len(report), err)
+	}
+}
+
+// TestTrainIsReproducible trains twice, with other numbers of threads, from flags and from a file.
+func TestTrainIsReproducible(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	config := "data: pictures\nmodel: mlp\nsteps: 12\nbatch: 16\nlr: 0.01\naugment: [flip, crop]\ncheckpoint-every: 0s\n"
+	if err := os.WriteFile(filepath.Join(dir, "run.yaml"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"train --data pictures --model mlp --steps 12 --batch 16 --lr 0.01 --augment flip --augment crop --threads 1 --out a",
+		"train --config run.yaml --threads 2 --out b",
+		"train --config run.yaml --seed 2 --out c",
+	} {
+		if got := millrace(t, dir, strings.Fields(line)...); got.code != exitDone {
+			t.Fatalf("%s: %+v", line, got)
+		}
+	}
+	if !same(t, dir, "a", "b") {
+		t.Error("the same settings give other weights")
+	}
+	if same(t, dir, "a", "c") {
+		t.Error("another seed gives the same weights")
+	}
+}
+
+// same compares the models of two runs.
+func same(t testing.TB, dir, a, b string) bool {
+	t.Helper()
+	var texts [2]string
+	for i, run := range []string{a, b} {
+		text, err := os.ReadFile(filepath.Join(dir, run, job.ModelFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(text)
+	}
+	return texts[0] == texts[1]
+}
+
+func TestEarlyStopIsExplained(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	got := millrace(t, dir, "train", "--data", "pictures", "--model", "mlp", "--epochs", "500", "--batch", "64",
+		"--schedule", "plateau", "--lr", "1e-30", "--early-stop", "5", "--out", "run", "--json")
+	if r := decode[job.Result](t, got); !r.Stopped || r.Epochs >= 500 {
+		t.Fatalf("%+v", r)
+	}
+	a := decode[account](t, millrace(t, dir, "why", "run", "--json"))
+	found := map[string]control.Decision{}
+	for _, d := range a.Decisions {
+		found[d.Policy] = d
+	}
+	if d := found["early stop"]; d.New != control.Stop || len(d.Signals) == 0 {
+		t.Errorf("early stop: %+v", d)
+	}
+	if d := found["plateau"]; d.Expect == nil || d.Observed == nil {
+		t.Errorf("plateau: %+v", d)
+	}
+}
+
+// TestTrainRefuses checks that bad input is named, ends with its exit code, and leaves nothing.
+func TestTrainRefuses(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("full/note.txt", "mine")
+	write("broken/a/x.png", "no image")
+	write("broken/b/x.png", "no image")
+	write("t10k-images-idx3-ubyte", "\x00\x00\x08\x03\x00\x00\x00\x05")
+	write("numbers.csv", "a,b,label\n1,2,x\n3,4,y\n5,6,x\n7,8,y\n9,1,x\n")
+	write("unknown.yaml", "model: mlp\nmodle: mlp\n")
+	write("wrong.yaml", "epochs: many\n")
+	write("negative.yaml", "batch: -3\n")
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for line, c := range map[string]struct {
+		code int
+		want string
+	}{
+		"--model vgg":                   {exitBadInput, `unknown model "vgg"; known are cnn, lenet, mlp, resnet20`},
+		"--data nothing":                {exitBadInput, "known are fashion-mnist-mini, fashion-mnist, mnist"},
+		"--data no/such/folder":         {exitBadInput, "no/such/folder"},
+		"--data empty":                  {exitBadInput, "empty"},
+		"--data broken":                 {exitBadInput, "broken/a/x.png"},
+		"--data t10k-images-idx3-ubyte": {exitBadInput, "t10k-images-idx3-ubyte"},
+		"--data numbers.csv":            {exitBadInput, "wants images"},
+		"--optimizer adagrad":           {exitBadInput, "known are sgd, momentum"},
+		"--schedule linear":             {exitBadInput, "known are constant"},
+		"--augment zoom":                {exitBadInput, "known are flip"},
+		"--augment crop --data numbers.csv --model mlp": {exitBadInput, "augmentation needs images"},
+		"--batch 0":                         {exitBadInput, "batch: 0 is not from 1"},
+		"--lr -1":                           {exitBadInput, "lr: -1"},
+		"--epochs -1":                       {exitBadInput, "epochs: -1"},
+		"--early-stop 3 --valid-fraction 0": {exitBadInput, "validation set"},
+		"--config unknown.yaml":             {exitBadInput, "unknown.yaml:2"},
+		"--config wrong.yaml":               {exitBadInput, "wrong.yaml:1"},
+		"--config negative.yaml":            {exitBadInput, "batch: -3"},
+		"--config none.yaml":                {exitBadInput, "none.yaml"},
+		"--out full":                        {exitBadInput, "run directory full: is not empty"},
+		"--out full/note.txt/run":           {exitBadInput, "full/note.txt"},
+		"--resume empty":                    {exitBadInput, "holds no run"},
+		"--resume none":                     {exitBadInput, "does not exist"},
+		"--resume empty --out other":        {exitUsage, "exclude each other"},
+		"--epochs many":                     {exitUsage, "many"},
+		"--image-size big":                  {exitUsage, "28x28"},
+		"pictures":                          {exitUsage, `unexpected argument "pictures"`},
+	} {
+		t.Run(line, func(t *testing.T) {
+			args := append([]string{"train"}, strings.Fields(line)...)
+			if !strings.Contains(line, "--out") && !strings.Contains(line, "--resume") {
+				args = append(args, "--out", "new")
+			}
+			got := millrace(t, dir, args...)
+			if got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 {
+				t.Errorf("got %+v, want code %d and %q", got, c.code, c.want)
+			}
+			for _, left := range []string{"new", "runs", "other"} {
+				if _, err := os.Stat(filepath.Join(dir, left)); err == nil {
+					t.Errorf("%s was left behind", left)
+				}
+			}
+		})
+	}
+}
+
+// TestResumeRefuses asks to go on with settings that are not the run's.
+func TestResumeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	if got := millrace(t, dir, "train", "--data", "pictures", "--model", "mlp", "--steps", "3", "--out", "run"); got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	for line, want := range map[string]string{
+		"--model lenet":             `--model is "mlp" in the run, not "lenet"`,
+		"--data fashion-mnist-mini": `not "fashion-mnist-mini"`,
+		"--lr 0.5 --seed 9":         "--lr is 0.003 in the run, not 0.5; --seed is 1 in the run, not 9",
+		"--image-size 20x20":        "--image-size is [0,0] in the run, not [20,20]",
+	} {
+		got := millrace(t, dir, append([]string{"train", "--resume", "run"}, strings.Fields(line)...)...)
+		if got.code != exitBadInput || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	// The same settings, and another number of threads, are no contradiction.
+	got := millrace(t, dir, "train", "--resume", "run", "--model", "mlp", "--data", "pictures", "--threads", "1")
+	if got.code != exitDone || !strings.Contains(got.stderr, "going on after step 3 of 3") {
+		t.Errorf("%+v", got)
+	}
+	// The data changed since.
+	for i := range 10 {
+		if err := os.Remove(filepath.Join(dir, "pictures", "high", fmt.Sprintf("%02d.png", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := millrace(t, dir, "train", "--resume", "run"); got.code != exitBadInput || !strings.Contains(got.stderr, "trained on other data") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestEvalAndPredictRefuse(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	if got := millrace(t, dir, "train", "--data", "pictures", "--model", "mlp", "--steps", "2", "--out", "run"); got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	model := filepath.Join(dir, "run", job.ModelFile)
+	text, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(filepath.Join(dir, "damaged"), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for line, c := range map[string]struct {
+		code int
+		want string
+	}{
+		"eval damaged --data pictures":       {exitBadInput, "damaged: at byte"},
+		"eval none --data pictures":          {exitBadInput, "none: no such file"},
+		"eval pictures":                      {exitBadInput, "holds no run"},
+		"eval run --data fashion-mnist-mini": {exitBadInput, "the model knows the classes high, low, middle"},
+		"eval run/model.millrace":            {exitUsage, "--data is missing"},
+		"eval":                               {exitUsage, "MODEL is missing"},
+		"predict run":                        {exitUsage, "IMAGE is missing"},
+		"predict run none.png":               {exitBadInput, "none.png"},
+		"predict run run/run.json":           {exitBadInput, "not a readable image"},
+		"predict one.png one.png":            {exitBadInput, "not a millrace file"},
+		"predict run one.png --top 0":        {exitUsage, "--top"},
+		"predict run/checkpoints/000000000002.checkpoint one.png": {exitBadInput, "is a checkpoint, not a model"},
+	} {
+		if got := millrace(t, dir, strings.Fields(line)...); got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" {
+			t.Errorf("%s: %+v, want code %d and %q", line, got, c.code, c.want)
+		}
+	}
+	if err := os.Remove(model); err != nil {
+		t.Fatal(err)
+	}
+	if got := millrace(t, dir, "eval", "run"); got.code != exitBadInput || !strings.Contains(got.stderr, "has no model yet") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestConfigHasAllFlags keeps the configuration file and the flags alike.
+func TestConfigHasAllFlags(t *testing.T) {
+	cmd := trainCommand(newConsole(os.Stdout, os.Stderr))
+	settings, err := json.Marshal(job.Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(settings, &fields); err != nil {
+		t.Fatal(err)
+	}
+	keys := configKeys()
+	for name := range fields {
+		if cmd.Flags().Lookup(name) == nil {
+			t.Errorf("the setting %s has no flag", name)
+		}
+		if !keys[name] {
+			t.Errorf("the setting %s has no key in the configuration file", name)
+		}
+	}
+	if len(keys) != len(fields) {
+		t.Errorf("%d keys, %d settings", len(keys), len(fields))
+	}
+}
