@@ -10,10 +10,11 @@ const (
 	// panel is the number of columns of a packed panel of B.
 	panel = 32
 	// maxDepth bounds j·k of one pass over C, so that a column panel of B stays in the second-level cache.
-	maxDepth = 2048
+	maxDepth = 1024
 	// maxCall bounds the multiply-adds of one call into assembly, which the scheduler cannot interrupt.
 	maxCall = 1 << 20
 	minWork = 16
+	minRows = 8
 	// residentB is how many floats of a column panel of B may stay in the first-level cache beside A and C.
 	residentB = 4096
 	// residentL2 is how many floats of B a pass over the rows may reuse from the second-level cache.
@@ -40,6 +41,26 @@ type block struct {
 	// request it from memory on their way.
 	next               uintptr
 	nextLines, nextRow int
+}
+
+// epilogue sets what happens to C, which starts at element c of Out and column n.
+func (b *block) epilogue(args *Args, c, n int) {
+	b.c = at(args.Out, c)
+	b.bias, b.res, b.mask = at(args.Bias, n), at(args.Residual, c), at(args.Mask, c)
+	b.load, b.relu = args.Accumulate, args.ReLU
+}
+
+// part makes the block one of several steps along k: only the first starts as C says, only the last has an epilogue.
+func (b *block) part(first, last bool) {
+	b.load = b.load || !first
+	if !last {
+		b.relu, b.bias, b.res, b.mask = false, nil, nil, nil
+	}
+}
+
+// moveC moves C, and what has its layout, n floats on.
+func (b *block) moveC(n int) {
+	b.c, b.res, b.mask = offset(b.c, n), offset(b.res, n), offset(b.mask, n)
 }
 
 // run computes the block, in passes over C that keep a part of B in the second-level cache.
@@ -180,8 +201,8 @@ func (p *pass) call(r, m, mr int, col columnSpan, count, at, bt, ct, biasTiles i
 	if b.lane {
 		id |= laneID
 	}
-	// Short sums are bound by the memory of C: each element counts as if it were minWork long.
-	most := max(1, maxCall/(mr*col.size*families[p.level].lanes*max(minWork, p.nj*p.nk)))
+	// Short sums are bound by the memory of C and low tiles by that of B: they count as if they were longer or higher.
+	most := max(1, maxCall/(max(mr, minRows)*col.size*families[p.level].lanes*max(minWork, p.nj*p.nk)))
 	for count > 0 {
 		t.nt = min(count, most)
 		if t.nj > 0 {

@@ -44,7 +44,7 @@
 // product with a tiny result and a long k sums a fixed number of slices of k, in order. Plain Go rounds the product
 // before it adds.
 //
-// Subnormal inputs and results count as zero inside a kernel (FTZ and DAZ), and the control register is restored at
+// Subnormal inputs and results count as zero inside assembly (FTZ and DAZ), and the control register is restored at
 // its end. One call into assembly lasts at most about 50 µs, as the scheduler cannot interrupt it. Kernels touch no
 // byte outside the given slices. The contents of Shared, Worker and, unless Accumulate is set, Out do not matter.
 //

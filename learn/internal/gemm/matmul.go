@@ -3,7 +3,6 @@ package gemm
 import (
 	"fmt"
 	"math"
-	"unsafe"
 )
 
 const (
@@ -187,6 +186,7 @@ func (g *matmul) packPanel(dst, b []float32, n0, n, k0, k int) {
 	}
 }
 
+// compute computes a chunk in steps along k, each with its part of B and, if need be, blocks of copied rows of A.
 func (g *matmul) compute(chunk int, args *Args, worker []float32) {
 	r := g.region(chunk)
 	whole := block{
@@ -269,38 +269,3 @@ func (g *matmul) dots(chunk int, args *Args, _ []float32) {
 	b.load = true
 	b.run()
 }
-
-// epilogue sets what happens to C, which starts at element c of Out and column n.
-func (b *block) epilogue(args *Args, c, n int) {
-	b.c = at(args.Out, c)
-	b.bias, b.res, b.mask = at(args.Bias, n), at(args.Residual, c), at(args.Mask, c)
-	b.load, b.relu = args.Accumulate, args.ReLU
-}
-
-// part makes the block one of several steps along k: only the first starts as C says, only the last has an epilogue.
-func (b *block) part(first, last bool) {
-	b.load = b.load || !first
-	if !last {
-		b.relu, b.bias, b.res, b.mask = false, nil, nil, nil
-	}
-}
-
-// moveC moves C, and what has its layout, n floats on.
-func (b *block) moveC(n int) {
-	b.c, b.res, b.mask = offset(b.c, n), offset(b.res, n), offset(b.mask, n)
-}
-
-// at returns the address of s[i], or nil if s has none.
-func at(s []float32, i int) unsafe.Pointer {
-	if i >= len(s) {
-		return nil
-	}
-	return unsafe.Pointer(&s[i])
-}
-
-// chunksFor is the number of chunks that work multiply-adds are worth.
-func chunksFor(work int) int { return min(max(work/grain, 1), maxChunks) }
-
-func ceil(a, b int) int { return (a + b - 1) / b }
-
-func roundUp(a, b int) int { return ceil(a, b) * b }

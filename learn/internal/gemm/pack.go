@@ -6,7 +6,7 @@ const (
 	// packGrain is the number of floats worth a chunk of packing.
 	packGrain = 1 << 16
 	// packCall bounds the rows or columns that one call into assembly packs.
-	packCall = 2048
+	packCall = 1024
 )
 
 // packedWidth is the number of columns that n columns of a packed matrix occupy: panels of equal size, or less than one.

@@ -1,6 +1,9 @@
 package gemm
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // Epilogue says what happens to a sum v before it is stored at Out[i], in this order.
 type Epilogue struct {
@@ -8,12 +11,12 @@ type Epilogue struct {
 	Accumulate bool
 	// Bias, if not nil, has one element for each column of Out: v += Bias[column].
 	Bias []float32
-	// Residual, if not nil, has Out's layout: v += Residual[i]. It may be Out's own storage only with the same start.
+	// Residual, if not nil, has Out's layout: v += Residual[i]. It must not overlap Out, whose own elements Accumulate adds.
 	Residual []float32
 	// ReLU makes v = max(v, 0); NaN stays NaN.
 	ReLU bool
 	// Mask, if not nil, has Out's layout: v = 0 unless Mask[i] > 0. It is the backward pass of a ReLU whose output is
-	// Mask.
+	// Mask. It must not overlap Out.
 	Mask []float32
 }
 
@@ -120,6 +123,21 @@ func (p *Plan) check(args *Args, worker []float32) {
 		need("Mask", len(args.Mask), p.out)
 	}
 }
+
+// at returns the address of s[i], or nil if s has none.
+func at(s []float32, i int) unsafe.Pointer {
+	if i >= len(s) {
+		return nil
+	}
+	return unsafe.Pointer(&s[i])
+}
+
+// chunksFor is the number of chunks that work multiply-adds are worth.
+func chunksFor(work int) int { return min(max(work/grain, 1), maxChunks) }
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+func roundUp(a, b int) int { return ceil(a, b) * b }
 
 // ShapeError tells why an operation has no meaning for a shape.
 type ShapeError struct {

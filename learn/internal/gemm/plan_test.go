@@ -193,9 +193,9 @@ func TestRunAllocatesNothing(t *testing.T) {
 	})
 }
 
-// TestSubnormals checks that kernels flush subnormals and leave the control register as it was.
+// TestSubnormals checks that kernels take subnormal operands and leave subnormal results as zero, and that they leave
+// the control register as it was.
 func TestSubnormals(t *testing.T) {
-	small := float32(1e-40)
 	half := float32(0.5)
 	for _, level := range cpu.Levels() {
 		if level == cpu.Generic {
@@ -203,25 +203,27 @@ func TestSubnormals(t *testing.T) {
 		}
 		restore := cpu.Set(level)
 		for name, p := range plans(t) {
-			args := &Args{Out: make([]float32, p.out), A: make([]float32, p.a), B: make([]float32, p.b), Shared: make([]float32, p.Shared())}
-			for i := range args.A {
-				args.A[i] = small
-			}
-			for i := range args.B {
-				args.B[i] = 1
-			}
-			runPlan(p, args, rand.New(rand.NewPCG(1, 1)))
-			for i, v := range args.Out {
-				if v != 0 {
-					t.Fatalf("%v %s: element %d is %v, want subnormals to count as zero", level, name, i, v)
+			for _, factors := range [][2]float32{{1e-40, 1}, {1, 1e-40}, {1e-20, 1e-20}} {
+				args := &Args{Out: make([]float32, p.out), A: filled(p.a, factors[0]), B: filled(p.b, factors[1])}
+				runPlan(p, args, rand.New(rand.NewPCG(1, 1)))
+				if i := slices.IndexFunc(args.Out, func(v float32) bool { return v != 0 }); i >= 0 {
+					t.Fatalf("%v %s: %v·%v gives %v", level, name, factors[0], factors[1], args.Out[i])
 				}
-			}
-			if small*half == 0 {
-				t.Fatalf("%v %s: the control register was not restored", level, name)
+				if factors[0]*factors[1]*half == 0 {
+					t.Fatalf("%v %s: the control register was not restored", level, name)
+				}
 			}
 		}
 		restore()
 	}
+}
+
+func filled(n int, v float32) []float32 {
+	s := make([]float32, n)
+	for i := range s {
+		s[i] = v
+	}
+	return s
 }
 
 // TestNaN checks that NaN passes through ReLU and infinities through sums.
@@ -269,8 +271,8 @@ func TestBadShapes(t *testing.T) {
 		"groups and OC":    func(s *ConvShape) { s.Groups = 3 },
 		"tall filter":      func(s *ConvShape) { s.KH = 11 },
 		"wide filter":      func(s *ConvShape) { s.DilW = 5 },
-		"huge":             func(s *ConvShape) { s.N, s.C = 1<<30, 1<<30 },
-		"huge filter":      func(s *ConvShape) { s.OC = 1 << 31 },
+		"huge":             func(s *ConvShape) { s.N, s.C = 1<<30, 3<<28 },
+		"huge filter":      func(s *ConvShape) { s.OC = math.MaxInt },
 		"overflow":         func(s *ConvShape) { s.H, s.W = math.MaxInt, math.MaxInt },
 	} {
 		s := good
