@@ -30,19 +30,25 @@
 //	}
 //
 // How many chunks there are depends on the shape only: about 30 µs of work at 100 GF/s each, and at least four where
-// the operation is large enough. [Plan.Region] tells which part of Out a chunk finishes, so that the caller may go on with it (an
-// activation, an optimiser's update) while it is in the cache. Chunks of GradFilter, and of a MatMul with transA,
-// finish whole rows: a contiguous range of Out ([Region.Range]).
+// the operation is large enough. [Plan.Region] tells which part of Out a chunk finishes, so that the caller may go on
+// with it (an activation, an optimiser's update) while it is in the cache. Chunks of GradFilter, and of a MatMul with
+// transA, finish whole rows: a contiguous range of Out ([Region.Range]). An [Epilogue] is applied in registers before a
+// result is stored: bias, residual, ReLU, mask.
 //
-// An [Epilogue] is applied in registers before a result is stored: bias, residual, ReLU, mask.
+// # The way through
+//
+// A product (matmul), the images of a forward pass or an input's gradient (sweep, of correlations) and a filter's
+// gradient (gradFilter) are cut into chunks, which describe their work as blocks. A block is computed in passes that
+// keep a part of B in the second-level cache, a pass in runs of equal tiles, and a run is one call into assembly.
+// Operands are copied only where that pays: padded images, matrices whose rows evict each other, transposed ones.
 //
 // # Invariants
 //
 // Each element of Out is one sequence of fused multiply-adds in rising k, started at zero or at the old element, so
-// the bits depend neither on tile, blocking, number of threads nor on AVX2 or AVX-512. Two shapes differ, and always
-// in the same way: A·Bᵀ with few rows sums sixteen interleaved parts along k and adds them as a fixed tree, and a
-// product with a tiny result and a long k sums a fixed number of slices of k, in order. Plain Go rounds the product
-// before it adds.
+// the bits depend neither on tile, blocking, number of threads nor on AVX2 or AVX-512. Two kinds of shape differ, and
+// always in the same way: A·Bᵀ with few rows sums sixteen interleaved parts along k, adds them as a fixed tree and then
+// to the old element; a product with a tiny result and a long k sums a fixed number of slices of k, in order. Plain Go
+// rounds each product before it adds.
 //
 // Subnormal inputs and results count as zero inside assembly (FTZ and DAZ), and the control register is restored at
 // its end. One call into assembly lasts at most about 50 µs, as the scheduler cannot interrupt it. Kernels touch no

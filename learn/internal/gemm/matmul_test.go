@@ -193,6 +193,9 @@ func checkMatMul(t *testing.T, rng *rand.Rand, m, n, k int) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if p.Flops() != 2*m*n*k {
+			t.Errorf("%d×%d×%d has %d operations", m, n, k, p.Flops())
+		}
 		what := fmt.Sprintf("%dx%dx%d transA=%v transB=%v", m, n, k, c&1 != 0, c&2 != 0)
 		checkLevels(t, rng, what, p, args, old, exact, k)
 	}
