@@ -16,18 +16,20 @@ func (n *Node) join(now Time) {
 	n.send(Message{Kind: Join, To: best, Peer: best})
 }
 
-// bestParent chooses among the neighbours of lower rank:
-//   - one that the sink is going to visit anyway, because it belongs to the core or its load already exceeds the
-//     threshold aimed at: load costs nothing there;
-//   - else the parent of the wave before, unless another one is clearly better;
+// bestParent chooses among the neighbours of lower rank. The first time it is
+//   - one whose load already exceeds the threshold aimed at: the sink is going to visit it, and load costs nothing there;
 //   - else the one whose load, with this node's, is least per energy left.
+//
+// Later it is the parent in the best tree so far. In a wave that tries changes some nodes leave it for
+//   - a neighbour that belonged to the core of that tree, when the parent did not;
+//   - one that had clearly less load per energy.
 //
 // Equals are told apart by energy, then by a number that changes from wave to wave.
 func (n *Node) bestParent() ID {
 	best, bestCost, bestEnergy, bestTie := Nobody, uint64(0), uint8(0), uint32(0)
 	for i := range n.nearby {
 		nb := &n.nearby[i]
-		if nb.wave != n.wave || nb.rank >= n.rank || n.purpose != 0 && nb.id != n.parent {
+		if nb.wave != n.wave || nb.rank >= n.rank || n.quick() && nb.id != n.parent {
 			continue
 		}
 		cost := n.cost(nb)
@@ -39,28 +41,35 @@ func (n *Node) bestParent() ID {
 	return best
 }
 
-// switchBelow is how much of the cost of the old parent, in percent, that of another one must not exceed for a node to change. Of the
-// nodes that would, one in four does in a wave: their neighbours would all jump to the same one otherwise.
-const switchBelow = 90
+// A node leaves the parent of the best tree for one that costs less than leaveFor percent of it. Of the nodes that would, one in
+// tryOf does in a wave: neighbours would all jump to the same one otherwise.
+const (
+	leaveFor = 90
+	tryOf    = 4
+)
 
+// cost orders the neighbours of lower rank: least is best.
 func (n *Node) cost(nb *neighbour) uint64 {
-	energy := uint64(max(nb.energy, 1))
-	if nb.core || n.aim > 0 && nb.load > n.aim {
-		if nb.id == n.before {
+	const visited, others = 1, 2
+	energy, mine := uint64(max(nb.energy, 1)), uint64(n.load())
+	at, found := n.find(n.kept)
+	switch {
+	case !found || n.nearby[at].wave != n.wave || n.nearby[at].rank >= n.rank: // there is no such parent any more
+		if nb.core || n.aim > 0 && nb.load > n.aim {
+			return visited
+		}
+		return others + (uint64(nb.load)+mine)*255/energy
+	case nb.id == n.kept:
+		if nb.core {
 			return 0
 		}
-		return 1
-	}
-	if at, found := n.find(n.before); found && n.nearby[at].wave == n.wave && n.nearby[at].rank < n.rank && nb.final > 0 {
-		if nb.id == n.before {
-			return uint64(nb.final) * 255 / energy * switchBelow / 100
-		}
-		if (uint32(n.cfg.ID)*0x85ebca6b+n.wave.Seq*0x9e3779b1)>>30 == 0 {
-			return (uint64(nb.final) + uint64(n.load())) * 255 / energy
-		}
+		return others + uint64(max(nb.kept, 1))*255*leaveFor/100/energy
+	case n.purpose&flagTry == 0 || (uint32(n.cfg.ID)*0x85ebca6b+n.wave.Seq*0x9e3779b1)>>16%tryOf != 0:
 		return math.MaxUint64
+	case nb.core:
+		return visited
 	}
-	return (uint64(nb.load) + uint64(n.load())) * 255 / energy
+	return others + (uint64(nb.kept)+mine)*255/energy
 }
 
 // joined ends an attempt to join.
@@ -77,7 +86,7 @@ func (n *Node) joined(now Time, m *Message, ok bool) {
 	if n.load() != m.Load {
 		n.soon(tLoad, now+n.cfg.Slot)
 	}
-	if n.purpose == 0 && n.uppers() > 1 {
+	if !n.quick() && n.uppers() > 1 {
 		n.send(Message{Kind: Load, To: Nobody}) // for those that were not chosen
 	}
 	n.flush(now)
@@ -103,7 +112,7 @@ func (n *Node) adoptChild(now Time, m *Message) {
 		n.children = append(n.children, child{id: m.From})
 		c = &n.children[len(n.children)-1]
 	}
-	c.load, c.deep, c.hist, c.sides, c.core = m.Load, m.Hops, m.Hist, m.Sides, m.has(flagCore)
+	c.load, c.hist, c.sides, c.core = m.Load, m.Hist, m.Sides, m.has(flagCore)
 	n.loadChanged(now)
 }
 
@@ -114,7 +123,7 @@ func (n *Node) childLoad(now Time, m *Message) {
 		return
 	}
 	changed := c.load != m.Load
-	c.load, c.deep, c.hist, c.sides, c.core = m.Load, m.Hops, m.Hist, m.Sides, m.has(flagCore)
+	c.load, c.hist, c.sides, c.core = m.Load, m.Hist, m.Sides, m.has(flagCore)
 	if changed {
 		n.loadChanged(now)
 	}
@@ -128,7 +137,7 @@ func (n *Node) loadChanged(now Time) {
 		return
 	case n.settled && !n.isRoot():
 		n.soon(tLoad, now+n.cfg.Slot)
-	case n.purpose == 0:
+	case !n.quick():
 		n.soon(tLoad, now+n.cfg.Delay)
 	}
 	n.soon(tSettle, now+1)

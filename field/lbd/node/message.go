@@ -64,28 +64,30 @@ func (k Kind) Control() bool { return k <= Thresh || k == Repair }
 
 // Flags of messages.
 const (
-	flagQuick   = 1 << iota // the wave only looks for the median: loads and depths
-	flagSweep               // with flagQuick: the second such wave, which counts the load of each layer
+	flagQuick   = 1 << iota // the wave only looks for the middle of the load
 	flagCore                // the sender belongs to the core
 	flagFresh               // THRESH: decide anew, without hysteresis
 	flagSettled             // the sender has joined its parent in this wave
 	flagAsk                 // HELLO: answer me
 	flagRequest             // REPAIR: a wave is wanted, no parent
 	flagUp                  // NEXT_REQ: name your parent
+	flagKept                // the sender belonged to the core of the best tree so far
+	flagKeep                // THRESH: this is the best tree so far
+	flagTry                 // the wave tries changes to the best tree
 )
 
-// Buckets is the number of buckets of a load histogram.
+// Buckets is the number of buckets of a histogram.
 const Buckets = 16
 
 // Message is a frame of the protocol. Fields that a kind does not use are zero.
 type Message struct {
 	Kind     Kind
 	From, To ID
-	Flags    uint8
+	Flags    uint16
 	Energy   uint8  // level left, 0 to 255
 	Wave     Wave   //
 	Rank     uint16 // of the sender
-	Hops     uint16 // JOIN, LOAD: of the deepest node below; MEDIAN_TOKEN: see median.go
+	Hops     uint16 // MEDIAN_TOKEN: rank of the node that it looks for, 0 for the one that it is sent to
 	Load     uint32 // of the sender's subtree, packets a round; MEDIAN_TOKEN: of the whole tree
 	Peer     ID     // JOIN, LOAD, HELLO: the sender's parent; NEXT_REP: the next stop; SINK_BEACON: the stop
 	Lo, Hi   uint32 // range of the histogram; UPLOAD, ACK: sequence numbers
@@ -95,13 +97,13 @@ type Message struct {
 	Sides    [Buckets]uint16
 }
 
-func (m *Message) has(flag uint8) bool { return m.Flags&flag != 0 }
+func (m *Message) has(flag uint16) bool { return m.Flags&flag != 0 }
 
 // carriesHist tells whether messages of the kind end with histograms.
 func (k Kind) carriesHist() bool { return k == Join || k == Load || k == Repair }
 
 const (
-	headSize = 1 + 2 + 2 + 1 + 1 + 4 + 2 + 2 + 2 + 4 + 2 + 4 + 4 + 4 + 2
+	headSize = 1 + 2 + 2 + 2 + 1 + 4 + 2 + 2 + 2 + 4 + 2 + 4 + 4 + 4 + 2
 	// MaxSize is the longest frame in bytes; IEEE 802.15.4 allows 127 with 11 for its own header and checksum.
 	MaxSize = headSize + 4*Buckets
 )
@@ -111,7 +113,8 @@ func (m *Message) Append(b []byte) []byte {
 	b = append(b, byte(m.Kind))
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.From))
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.To))
-	b = append(b, m.Flags, m.Energy)
+	b = binary.LittleEndian.AppendUint16(b, m.Flags)
+	b = append(b, m.Energy)
 	b = binary.LittleEndian.AppendUint32(b, m.Wave.Seq)
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.Wave.Root))
 	b = binary.LittleEndian.AppendUint16(b, m.Rank)
@@ -141,10 +144,10 @@ func Decode(b []byte) (m Message, err error) {
 	if len(b) < headSize || Kind(b[0]) >= kinds {
 		return m, ErrFrame
 	}
-	m = Message{Kind: Kind(b[0]), From: ID(binary.LittleEndian.Uint16(b[1:])), To: ID(binary.LittleEndian.Uint16(b[3:])), Flags: b[5], Energy: b[6],
-		Wave: Wave{binary.LittleEndian.Uint32(b[7:]), ID(binary.LittleEndian.Uint16(b[11:]))}, Rank: binary.LittleEndian.Uint16(b[13:]), Hops: binary.LittleEndian.Uint16(b[15:]),
-		Load: binary.LittleEndian.Uint32(b[17:]), Peer: ID(binary.LittleEndian.Uint16(b[21:])), Lo: binary.LittleEndian.Uint32(b[23:]), Hi: binary.LittleEndian.Uint32(b[27:]), B: binary.LittleEndian.Uint32(b[31:]),
-		Mask: binary.LittleEndian.Uint16(b[35:])}
+	u16, u32 := binary.LittleEndian.Uint16, binary.LittleEndian.Uint32
+	m = Message{Kind: Kind(b[0]), From: ID(u16(b[1:])), To: ID(u16(b[3:])), Flags: u16(b[5:]), Energy: b[7],
+		Wave: Wave{u32(b[8:]), ID(u16(b[12:]))}, Rank: u16(b[14:]), Hops: u16(b[16:]), Load: u32(b[18:]), Peer: ID(u16(b[22:])),
+		Lo: u32(b[24:]), Hi: u32(b[28:]), B: u32(b[32:]), Mask: u16(b[36:])}
 	rest := b[headSize:]
 	if !m.Kind.carriesHist() {
 		if len(rest) != 0 {

@@ -1,6 +1,9 @@
 package node
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // Config is what a node is deployed with.
 type Config struct {
@@ -37,7 +40,7 @@ type Node struct {
 	parent ID
 	energy uint8
 
-	purpose  uint8  // of the wave: flagQuick, flagSweep or 0
+	purpose  uint16 // of the wave: flagQuick, flagTry or 0
 	lo, hi   uint32 // range of the histogram
 	aim      uint32 // threshold that the wave aims at
 	next     plan   // root: of the wave after this one
@@ -48,7 +51,9 @@ type Node struct {
 	poll     Time   // when to ask neighbours that do not settle
 	pollGap  Time
 	joining  ID // the parent that a JOIN is under way to
-	before   ID // the parent in the last wave that balanced loads
+	kept     ID // the parent in the best tree so far
+	keptCore bool
+	bestB    uint32 // root: threshold of the best tree so far
 	settled  bool
 	gathered bool   // root: all loads are in
 	told     uint32 // load that the parent knows
@@ -76,9 +81,9 @@ type neighbour struct {
 	rank    uint16
 	load    uint32
 	energy  uint8
-	final   uint32 // load at the end of an earlier wave, 0 when not known
+	kept    uint32 // load in the best tree so far, 0 when not known
 	mask    uint16
-	core    bool
+	core    bool // in the best tree so far
 	settled bool
 	parent  ID
 	nudged  bool // was told of this wave
@@ -88,7 +93,6 @@ type neighbour struct {
 type child struct {
 	id          ID
 	load        uint32
-	deep        uint16
 	hist, sides [Buckets]uint16
 	core        bool
 	seq         uint32 // of the last packet received from it
@@ -96,7 +100,7 @@ type child struct {
 
 // New is a node that has just been switched on.
 func New(cfg Config) *Node {
-	return &Node{cfg: cfg, parent: Nobody, energy: 255, joining: Nobody, before: Nobody, moveTo: Nobody}
+	return &Node{cfg: cfg, parent: Nobody, energy: 255, joining: Nobody, kept: Nobody, moveTo: Nobody}
 }
 
 // Start announces the node. The initiator starts the first wave when all have done so.
@@ -233,10 +237,13 @@ func (n *Node) send(m Message) {
 	}
 	switch m.Kind {
 	case Hello, Join, Load, Repair:
-		m.Load, m.Lo, m.Hi, m.B, m.Hops, m.Mask = n.load(), n.lo, n.hi, n.aim, n.deepest(), n.mask()
+		m.Load, m.Lo, m.Hi, m.B, m.Mask = n.load(), n.lo, n.hi, n.aim, n.mask()
 		m.Flags |= n.purpose
 		if n.settled {
 			m.Flags |= flagSettled
+		}
+		if n.keptCore {
+			m.Flags |= flagKept
 		}
 		if m.Kind != Join {
 			m.Peer = n.parent
@@ -257,8 +264,8 @@ func (n *Node) load() uint32 {
 	return sum
 }
 
-// hist counts the nodes of the subtree by load (the root is not counted: it is visited anyway), or in a sweep the
-// load, in units of hi, of each lo layers.
+// hist counts the nodes of the subtree by load (the root is not counted: it is visited anyway). In a quick wave it
+// adds up their loads by rank: bucket k holds the ranks of k binary digits.
 func (n *Node) hist() (h [Buckets]uint16) {
 	if n.hi == 0 {
 		return h
@@ -269,21 +276,12 @@ func (n *Node) hist() (h [Buckets]uint16) {
 		}
 	}
 	switch {
-	case n.purpose&flagSweep != 0:
-		addCount(&h[min(uint32(n.rank)/n.lo, Buckets-1)], uint16(min(n.cfg.Weight/n.hi, math.MaxUint16)))
+	case n.quick():
+		addCount(&h[min(bits.Len16(n.rank), Buckets-1)], uint16(min(n.cfg.Weight, math.MaxUint16)))
 	case !n.isRoot():
 		addCount(&h[bucket(n.lo, n.hi, n.load())], 1)
 	}
 	return h
-}
-
-// deepest is the rank of the deepest node of the subtree.
-func (n *Node) deepest() uint16 {
-	deep := n.rank
-	for i := range n.children {
-		deep = max(deep, n.children[i].deep)
-	}
-	return deep
 }
 
 func (n *Node) isRoot() bool { return n.wave.Root == n.cfg.ID && n.wave.Seq > 0 }

@@ -68,7 +68,7 @@ func (s *Sink) Arrived(now Time) {
 
 // ask asks for the next stop.
 func (s *Sink) ask(now Time) {
-	flags := uint8(0)
+	flags := uint16(0)
 	if s.root < 0 {
 		flags = flagUp
 	}

@@ -12,17 +12,24 @@ const aimPercent = 90
 // chooseThreshold chooses B at the root and spreads it. B stays unless it changes by more than the hysteresis.
 func (n *Node) chooseThreshold(now Time) {
 	hist := n.hist()
-	whole := n.load()
-	b, k := threshold(n.lo, n.hi, &hist, n.cfg.Budget, whole)
+	b, k := threshold(n.lo, n.hi, &hist, n.cfg.Budget, n.load())
 	n.next = focus(n.lo, n.hi, k, b)
 	fresh := !n.known || uint64(b)*100 > uint64(n.b)*enterAbove || uint64(b)*100 < uint64(n.b)*leaveBelow
-	if !fresh {
-		b = n.b
+	flags := uint16(0)
+	if n.bestB == 0 || b < n.bestB {
+		n.bestB, flags = b, flagKeep
 	}
-	n.b, n.known, n.core = b, true, true
-	n.spread(fresh)
+	n.bestB += n.bestB/bestFades + 1 // what was best may have become impossible
+	if fresh {
+		n.b, flags = b, flags|flagFresh
+	}
+	n.known, n.core = true, true
+	n.spread(flags)
 	n.flush(now)
 }
+
+// bestFades is the part of the best threshold by which it grows in an epoch.
+const bestFades = 50
 
 // focus is the plan of the next wave: it aims a little lower than what this one reached, and its histogram looks
 // closely at the loads around the bucket k of this one's threshold.
@@ -47,25 +54,28 @@ func (n *Node) takeThreshold(now Time, m *Message) {
 	if m.From != n.parent || m.Wave != n.wave {
 		return
 	}
-	fresh := m.has(flagFresh)
 	n.b, n.known, n.upCore = m.B, true, m.has(flagCore)
-	n.core = n.upCore && inCore(n.load(), n.b, n.core, fresh)
+	n.core = n.upCore && inCore(n.load(), n.b, n.core, m.has(flagFresh))
 	if n.atSink {
 		n.sending, n.atSink = 0, false
 	}
-	n.spread(fresh)
+	n.spread(m.Flags & (flagFresh | flagKeep))
 	n.flush(now)
 }
 
-// spread sends B to the children.
-func (n *Node) spread(fresh bool) {
-	flags := uint8(0)
-	if fresh {
-		flags = flagFresh
+// spread sends B to the children, and remembers the tree when it is the best so far.
+func (n *Node) spread(flags uint16) {
+	if flags&flagKeep != 0 {
+		n.kept, n.keptCore = n.parent, n.core
+		for i := range n.nearby {
+			if nb := &n.nearby[i]; nb.wave == n.wave {
+				nb.kept = nb.load
+			}
+		}
 	}
 	for i := range n.children {
 		c := &n.children[i]
-		c.core = n.core && inCore(c.load, n.b, c.core, fresh)
+		c.core = n.core && inCore(c.load, n.b, c.core, flags&flagFresh != 0)
 		n.send(Message{Kind: Thresh, To: c.id, B: n.b, Flags: flags})
 	}
 }
@@ -78,7 +88,7 @@ func (n *Node) decideCore(now Time) {
 	}
 	if core := n.upCore && inCore(n.load(), n.b, n.core, false); core != n.core {
 		n.core = core
-		n.spread(false)
+		n.spread(0)
 		n.flush(now)
 	}
 }

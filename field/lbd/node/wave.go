@@ -4,13 +4,13 @@ import "math"
 
 // plan is what a wave is started with.
 type plan struct {
-	purpose uint8
+	purpose uint16
 	lo, hi  uint32
 	aim     uint32
 }
 
 // first is the plan of a wave that is started without any knowledge of loads.
-var first = plan{purpose: flagQuick, lo: 1, hi: 1 << 16}
+var first = plan{purpose: flagQuick, lo: 1, hi: 1}
 
 // nextEpoch starts the next wave: at the root when its epoch is over, at the initiator first of all.
 func (n *Node) nextEpoch(now Time) {
@@ -35,9 +35,15 @@ func (n *Node) elect(now Time) {
 	}
 }
 
+// tryEvery is how often a wave tries changes to the best tree so far; the others restore it.
+const tryEvery = 2
+
 // startWave makes the node the root of a new wave.
 func (n *Node) startWave(now Time, p plan) {
 	n.enter(now, Wave{n.wave.Seq + 1, n.cfg.ID}, 0, Nobody)
+	if p.purpose == 0 && n.wave.Seq%tryEvery == 0 {
+		p.purpose = flagTry
+	}
 	n.purpose, n.lo, n.hi, n.aim, n.next = p.purpose, p.lo, p.hi, p.aim, p
 	n.settled = true
 	n.sayHello(now)
@@ -45,11 +51,11 @@ func (n *Node) startWave(now Time, p plan) {
 	n.set(tElect, 0)
 }
 
+// quick tells that the wave only looks for the median.
+func (n *Node) quick() bool { return n.purpose&flagQuick != 0 }
+
 // enter moves to a newer wave.
 func (n *Node) enter(now Time, w Wave, rank uint16, parent ID) {
-	if n.settled && n.purpose == 0 {
-		n.before = n.parent
-	}
 	n.wave, n.rank, n.parent = w, rank, parent
 	n.settled, n.saidHi, n.flipped, n.joining, n.moveTo = false, false, false, Nobody, Nobody
 	n.stage, n.stageAt, n.poll, n.pollGap, n.pleas, n.gathered, n.told = 0, 0, 0, 0, 0, false, 0
@@ -67,10 +73,7 @@ func (n *Node) enter(now Time, w Wave, rank uint16, parent ID) {
 // status takes note of where another node stands, and moves to its wave when that is newer.
 func (n *Node) status(now Time, m *Message) {
 	nb := n.neighbour(m.From)
-	nb.energy, nb.core = m.Energy, m.has(flagCore)
-	if m.Wave.newer(nb.wave) && nb.settled {
-		nb.final = nb.load
-	}
+	nb.energy, nb.core = m.Energy, m.has(flagKept)
 	if m.Wave.newer(nb.wave) || m.Wave == nb.wave {
 		nb.wave, nb.rank, nb.load, nb.mask, nb.parent, nb.settled = m.Wave, m.Rank, m.Load, m.Mask, m.Peer, m.has(flagSettled) || m.Kind == Join
 	}
@@ -84,7 +87,7 @@ func (n *Node) status(now Time, m *Message) {
 	switch {
 	case m.Wave.newer(n.wave):
 		n.enter(now, m.Wave, m.Rank+1, m.From)
-		n.purpose, n.lo, n.hi, n.aim = m.Flags&(flagQuick|flagSweep), max(m.Lo, 1), max(m.Hi, 1), m.B
+		n.purpose, n.lo, n.hi, n.aim = m.Flags&(flagQuick|flagTry), max(m.Lo, 1), max(m.Hi, 1), m.B
 		n.set(tHello, now+n.cfg.Delay+n.jitter(n.cfg.Delay))
 	case m.Wave != n.wave:
 	case !n.settled && n.joining == Nobody && m.Rank+1 < n.rank:
@@ -140,8 +143,8 @@ func (n *Node) settle(now Time) {
 		return
 	}
 	wait := Time(1)
-	if n.purpose == 0 {
-		wait += n.jitter(32 * n.cfg.Delay)
+	if !n.quick() {
+		wait += n.jitter(16 * n.cfg.Delay)
 	}
 	n.set(tJoin, now+wait)
 }
@@ -156,7 +159,7 @@ func (n *Node) wakeSilent(now Time) bool {
 			silent++
 		}
 	}
-	if silent == 0 || n.stage >= stages || n.purpose != 0 && 8*silent <= len(n.nearby) {
+	if silent == 0 || n.stage >= stages {
 		return false
 	}
 	if now < n.stageAt {
@@ -187,7 +190,7 @@ func (n *Node) awaitDeeper(now Time) bool {
 	ask := n.poll > 0 && now >= n.poll
 	for i := range n.nearby {
 		nb := &n.nearby[i]
-		if nb.wave != n.wave || nb.rank <= n.rank || nb.settled || n.purpose != 0 && nb.parent != n.cfg.ID {
+		if nb.wave != n.wave || nb.rank <= n.rank || nb.settled || n.quick() && nb.parent != n.cfg.ID {
 			continue
 		}
 		if waiting++; ask && waiting <= maxNudges {
@@ -198,7 +201,7 @@ func (n *Node) awaitDeeper(now Time) bool {
 		return false
 	}
 	if n.pollGap == 0 {
-		n.pollGap = 16 * n.cfg.Slot
+		n.pollGap = 64 * n.cfg.Slot
 		n.poll = now + n.pollGap
 	} else if ask {
 		n.pollGap *= 2
