@@ -45,7 +45,7 @@ type block struct {
 
 // epilogue sets what happens to C, which starts at element c of Out and column n.
 func (b *block) epilogue(args *Args, c, n int) {
-	b.c = at(args.Out, c)
+	b.c = at(args.Out, c-args.Lo)
 	b.bias, b.res, b.mask = at(args.Bias, n), at(args.Residual, c), at(args.Mask, c)
 	b.load, b.relu = args.Accumulate, args.ReLU
 }
@@ -66,24 +66,28 @@ func (b *block) moveC(n int) {
 // run computes the block, in passes over C that keep a part of B in the second-level cache.
 func (b *block) run() {
 	level := cpu.Current()
-	depth := min(b.nj*b.nk, maxDepth)
+	most := maxDepth
+	if level == cpu.AVX2 && b.rows*b.m >= 24 {
+		most = 256
+	}
+	depth := min(b.nj*b.nk, most)
 	columns := b.n
 	if b.rows*b.m > 16 && depth*b.n > residentL2 {
 		columns = max(residentL2/depth/panel, 2) * panel
 	}
 	for n := 0; n < b.n; n += columns {
-		b.passes(level, n, min(columns, b.n-n))
+		b.passes(level, n, min(columns, b.n-n), most)
 	}
 }
 
 // passes computes columns [n0, n0+n) in as few steps along k as maxDepth allows.
-func (b *block) passes(level cpu.Level, n0, n int) {
+func (b *block) passes(level cpu.Level, n0, n, most int) {
 	p := pass{block: b, level: level, n0: n0, n: n, nj: b.nj, nk: b.nk, load: b.load, last: true}
-	if b.nj*b.nk <= maxDepth {
+	if b.nj*b.nk <= most {
 		p.run()
 		return
 	}
-	stepJ, stepK := max(maxDepth/b.nk, 1), min(b.nk, maxDepth)
+	stepJ, stepK := max(most/b.nk, 1), min(b.nk, most)
 	for j := 0; j < b.nj; j += stepJ {
 		for k := 0; k < b.nk; k += stepK {
 			p.j0, p.nj = j, min(stepJ, b.nj-j)

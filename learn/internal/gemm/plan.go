@@ -24,6 +24,10 @@ type Epilogue struct {
 type Args struct {
 	// Out is the result: C of a MatMul, y of Forward, dx of GradInput, dw of GradFilter.
 	Out []float32
+	// Part says that Out is memory for the region of one chunk, and begins with element Lo of the result. The plan must
+	// have one phase, and Bias, Residual and Mask must be nil.
+	Part bool
+	Lo   int
 	// A is the left matrix; x of Forward, dy of GradInput, x of GradFilter.
 	A []float32
 	// B is the right matrix; w of Forward, w of GradInput, dy of GradFilter.
@@ -97,18 +101,22 @@ func (p *Plan) Region(phase, chunk int) Region {
 
 // Run computes one chunk of a phase with worker as scratch.
 func (p *Plan) Run(phase, chunk int, args *Args, worker []float32) {
-	p.check(args, worker)
+	p.check(phase, chunk, args, worker)
 	p.phases[phase].run(chunk, args, worker)
 }
 
 // check panics if a slice is too short: assembly would otherwise write past its end.
-func (p *Plan) check(args *Args, worker []float32) {
+func (p *Plan) check(phase, chunk int, args *Args, worker []float32) {
 	need := func(what string, have, want int) {
 		if have < want {
 			panic(fmt.Sprintf("gemm: %s has %d elements, the plan needs %d", what, have, want))
 		}
 	}
-	need("Out", len(args.Out), p.out)
+	end := p.out
+	if args.Part {
+		_, end, _ = p.Region(phase, chunk).Range()
+	}
+	need("Out", args.Lo+len(args.Out), end)
 	need("A", len(args.A), p.a)
 	need("B", len(args.B), p.b)
 	need("Shared", len(args.Shared), p.shared)

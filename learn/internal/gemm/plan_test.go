@@ -326,3 +326,34 @@ func TestPeak(t *testing.T) {
 		t.Error("Peak(0) did something")
 	}
 }
+
+// TestPart computes each chunk into memory for its own region.
+func TestPart(t *testing.T) {
+	plan, err := NewMatMul(1000, 300, 4, true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Phases() != 1 || plan.Chunks(0) < 2 {
+		t.Fatalf("%d phases, %d chunks: the test needs one phase of several", plan.Phases(), plan.Chunks(0))
+	}
+	a, b := make([]float32, 4000), make([]float32, 1200)
+	for i := range a {
+		a[i] = float32(i%17) - 8
+	}
+	for i := range b {
+		b[i] = float32(i%13) - 6
+	}
+	want := make([]float32, 300000)
+	worker := make([]float32, plan.Worker())
+	for chunk := range plan.Chunks(0) {
+		plan.Run(0, chunk, &Args{Out: want, A: a, B: b}, worker)
+	}
+	for chunk := range plan.Chunks(0) {
+		lo, hi, _ := plan.Region(0, chunk).Range()
+		part := make([]float32, hi-lo)
+		plan.Run(0, chunk, &Args{Out: part, Part: true, Lo: lo, A: a, B: b}, worker)
+		if !slices.Equal(part, want[lo:hi]) {
+			t.Fatalf("chunk %d differs", chunk)
+		}
+	}
+}
