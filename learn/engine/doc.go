@@ -11,8 +11,10 @@
 // buckets, contiguous ranges of the gradient vector, complete from the front to the back while
 // the backward pass goes on, and a replica calls OnBucket for each.
 //
-// A step is one Run: all stages at once, or Backward (which ends with all gradients in
-// place), then whatever the caller does to the gradients, then Update. Run allocates nothing,
+// A step is one Run: all stages at once, or, with Options.SplitUpdate, Backward (which ends with
+// all gradients in place), then whatever the caller does to the gradients, then Update. Without
+// SplitUpdate a gradient that only its update needs may never reach the gradient vector: it is
+// used up in the cache, and what stands in its place is left open. Run allocates nothing,
 // and gives the same bits for any number of threads.
 //
 // Failures of a run (a label out of range, a loss or gradient norm that is not finite) are

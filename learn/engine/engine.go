@@ -22,8 +22,8 @@ type Options struct {
 	// with the training graph's layout, so that both work on the same vectors.
 	Layout *Layout
 	// SplitUpdate keeps updates apart from the backward pass, for callers that change the
-	// gradients in between. Without it a program may update a parameter as soon as its gradient
-	// is there and nothing else reads it.
+	// gradients in between, or read them. Without it a program may update a parameter as soon as
+	// its gradient is there and nothing else reads it, and leave the gradient vector unwritten.
 	SplitUpdate bool
 	// BucketBytes is the size from which neighbouring gradients count as one bucket; 0 means one
 	// bucket for all.

@@ -16,11 +16,12 @@ type op struct {
 	kernel  string
 	flops   int
 	plan    *gemm.Plan // of a product
-	shared  int        // floats of work space for all workers together
-	worker  int        // floats of work space for each worker
-	inPlace []int      // operands whose memory the first result may take over
-	work    span       // of shared, in the arena
-	late    bool       // belongs to the update stage
+	fused   graph.Fused
+	shared  int   // floats of work space for all workers together
+	worker  int   // floats of work space for each worker
+	inPlace []int // operands whose memory the first result may take over
+	work    span  // of shared, in the arena
+	late    bool  // belongs to the update stage
 	bind    func(b *binding) bound
 }
 

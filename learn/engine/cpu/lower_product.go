@@ -80,14 +80,14 @@ func emptyProduct(n *graph.Node, f graph.Fused) *op {
 // product makes the op of a matrix product or convolution from its plan.
 func product(n *graph.Node, f graph.Fused, plan *gemm.Plan) *op {
 	return &op{
-		kernel: "gemm", plan: plan, flops: plan.Flops(), shared: plan.Shared(), worker: plan.Worker(),
+		kernel: "gemm", plan: plan, fused: f, flops: plan.Flops(), shared: plan.Shared(), worker: plan.Worker(),
 		bind: func(b *binding) bound { return bound{phases: bindProduct(b, n, f, plan, nil)} },
 	}
 }
 
 // bindProduct gives the plan its memory. After each chunk, done, if not nil, gets every
 // contiguous range of the result that the chunk has finished.
-func bindProduct(b *binding, n *graph.Node, f graph.Fused, plan *gemm.Plan, done updater) []phase {
+func bindProduct(b *binding, n *graph.Node, f graph.Fused, plan *gemm.Plan, done func(lo, hi int)) []phase {
 	args := fusedArgs(b, n, f)
 	args.Out, args.A, args.B, args.Shared = b.f32(n.Out[0]), b.f32(n.In[0]), b.f32(n.In[1]), b.work()
 	var phases []phase
@@ -117,8 +117,62 @@ func fusedArgs(b *binding, n *graph.Node, f graph.Fused) *gemm.Args {
 	return args
 }
 
+// fuseUpdate makes the update part of the product that computes its gradient, if it is one and
+// the rule works element by element.
+func (c *compiler) fuseUpdate(o *op, update *graph.Node) bool {
+	if update.Op != "update" || len(o.node.Out) == 0 || update.In[3] != o.node.Out[0] || o.plan == nil {
+		return false
+	}
+	if update.Attr.(graph.UpdateAttr).Kind == graph.LARS || o.fused != (graph.Fused{}) {
+		return false
+	}
+	n, plan := o.node, o.plan
+	o.update = update
+	if size := largestRegion(plan); plan.Phases() == 1 && c.uses[n.Out[0]] == 2 && size <= hotGradient {
+		o.worker += size
+		o.bind = func(b *binding) bound { return bound{phases: bindHotGradient(b, n, plan, bindUpdate(b, update))} }
+		return true
+	}
+	o.bind = func(b *binding) bound {
+		grad, step := b.f32(n.Out[0]), bindUpdate(b, update)
+		return bound{phases: bindProduct(b, n, graph.Fused{}, plan, func(lo, hi int) { step(lo, hi, grad[lo:hi]) })}
+	}
+	return true
+}
+
+// hotGradient is how many elements of a gradient each worker keeps to itself, in its
+// second-level cache.
+const hotGradient = 1 << 16
+
+// bindHotGradient binds a product of one phase whose result only its update needs: each chunk's
+// part of the gradient lives in the worker's scratch, from where it is used at once, and never
+// travels to memory.
+func bindHotGradient(b *binding, n *graph.Node, plan *gemm.Plan, step updater) []phase {
+	args := make([]gemm.Args, len(b.scratch)) // one a worker, since Out differs
+	for i := range args {
+		args[i] = gemm.Args{A: b.f32(n.In[0]), B: b.f32(n.In[1]), Shared: b.work()}
+	}
+	return []phase{{plan.Chunks(0), func(worker, chunk int) {
+		a, r := &args[worker], plan.Region(0, chunk)
+		lo, hi, _ := r.Range()
+		a.Out, a.Part, a.Lo = b.scratch[worker][plan.Worker():plan.Worker()+hi-lo], true, lo
+		plan.Run(0, chunk, a, b.scratch[worker][:plan.Worker()])
+		eachRange(r, func(from, to int) { step(from, to, a.Out[from-lo:to-lo]) })
+	}}}
+}
+
+// largestRegion is the most elements that a chunk of the plan's last phase spans.
+func largestRegion(plan *gemm.Plan) int {
+	most, last := 0, plan.Phases()-1
+	for chunk := range plan.Chunks(last) {
+		lo, hi, _ := plan.Region(last, chunk).Range()
+		most = max(most, hi-lo)
+	}
+	return most
+}
+
 // eachRange calls f for the contiguous ranges that make up a region.
-func eachRange(r gemm.Region, f updater) {
+func eachRange(r gemm.Region, f func(lo, hi int)) {
 	if r.Empty() {
 		return
 	}
@@ -129,31 +183,4 @@ func eachRange(r gemm.Region, f updater) {
 	for row := r.Row0; row < r.Row1; row++ {
 		f(row*r.Cols+r.Col0, row*r.Cols+r.Col1)
 	}
-}
-
-// fuseUpdate makes the update part of the product that computes its gradient, if it is one and
-// the rule works element by element.
-func (c *compiler) fuseUpdate(o *op, update *graph.Node) bool {
-	if update.Op != "update" || len(o.node.Out) == 0 || update.In[3] != o.node.Out[0] || update.Attr.(graph.UpdateAttr).Kind == graph.LARS {
-		return false
-	}
-	n := o.node
-	var f graph.Fused
-	switch a := n.Attr.(type) {
-	case graph.MatMulAttr:
-		f = a.Fused
-	case graph.ConvAttr:
-		f = a.Fused
-	default:
-		return false
-	}
-	plan := o.plan
-	if plan == nil {
-		return false
-	}
-	o.update = update
-	o.bind = func(b *binding) bound {
-		return bound{phases: bindProduct(b, n, f, plan, bindUpdate(b, update))}
-	}
-	return true
 }

@@ -7,8 +7,8 @@ import (
 	"millrace.dev/learn/internal/vec"
 )
 
-// updater updates the elements [lo, hi) of a parameter.
-type updater func(lo, hi int)
+// updater updates the elements [lo, hi) of a parameter with their gradient.
+type updater func(lo, hi int, grad []float32)
 
 func lowerUpdate(_ *compiler, n *graph.Node) (*op, error) {
 	a := n.Attr.(graph.UpdateAttr)
@@ -16,14 +16,15 @@ func lowerUpdate(_ *compiler, n *graph.Node) (*op, error) {
 		if a.Kind == graph.LARS {
 			return bound{phases: bindLARS(b, n)}
 		}
-		return bound{phases: over(n.In[2].Shape().Elems(), 1, bindUpdate(b, n))}
+		step, grad := bindUpdate(b, n), b.f32(n.In[3])
+		return bound{phases: over(len(grad), 1, func(lo, hi int) { step(lo, hi, grad[lo:hi]) })}
 	}}, nil
 }
 
 // bindUpdate gives the elementwise rules their memory.
 func bindUpdate(b *binding, n *graph.Node) updater {
 	a := n.Attr.(graph.UpdateAttr)
-	hyper, clip, w, g := b.f32(n.In[0]), b.f32(n.In[1]), b.f32(n.In[2]), b.f32(n.In[3])
+	hyper, clip, w := b.f32(n.In[0]), b.f32(n.In[1]), b.f32(n.In[2])
 	var s [2][]float32
 	for k := range a.Slots() {
 		s[k] = b.f32(n.In[4+k])
@@ -31,21 +32,21 @@ func bindUpdate(b *binding, n *graph.Node) updater {
 	scale := func() float64 { return float64(hyper[graph.HyperScale] * clip[0]) }
 	switch a.Kind {
 	case graph.Adam:
-		return func(lo, hi int) {
-			vec.Adam(w[lo:hi], s[0][lo:hi], s[1][lo:hi], g[lo:hi], vec.AdamStep{
+		return func(lo, hi int, g []float32) {
+			vec.Adam(w[lo:hi], s[0][lo:hi], s[1][lo:hi], g, vec.AdamStep{
 				LR: float64(hyper[graph.HyperLR]), Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, Decay: a.Decay,
 				Scale: scale(), Step: int(hyper[graph.HyperStep]), Decoupled: a.Decoupled,
 			})
 		}
 	case graph.RMSProp:
-		return func(lo, hi int) {
-			vec.RMSProp(w[lo:hi], s[0][lo:hi], part(s[1], lo, hi), g[lo:hi], vec.RMSPropStep{
+		return func(lo, hi int, g []float32) {
+			vec.RMSProp(w[lo:hi], s[0][lo:hi], part(s[1], lo, hi), g, vec.RMSPropStep{
 				LR: float64(hyper[graph.HyperLR]), Alpha: a.Beta2, Eps: a.Eps, Momentum: a.Momentum, Decay: a.Decay, Scale: scale(),
 			})
 		}
 	default:
-		return func(lo, hi int) {
-			vec.SGD(w[lo:hi], part(s[0], lo, hi), g[lo:hi], vec.SGDStep{
+		return func(lo, hi int, g []float32) {
+			vec.SGD(w[lo:hi], part(s[0], lo, hi), g, vec.SGDStep{
 				LR: float64(hyper[graph.HyperLR]), Momentum: a.Momentum, Decay: a.Decay, Scale: scale(), Nesterov: a.Nesterov,
 			})
 		}
