@@ -257,7 +257,7 @@ func (g *matmul) requestB(b *block, r Region, k int, args *Args) {
 func (g *matmul) dots(chunk int, args *Args, _ []float32) {
 	r := g.region(chunk)
 	d := dotBlock{
-		a: args.A, b: args.B[r.Col0*g.k:], c: args.Out[r.Col0:], m: g.m, n: r.Col1 - r.Col0, k: g.k,
+		a: args.A, b: args.B[r.Col0*g.k:], c: args.Out[r.Col0-args.Lo:], m: g.m, n: r.Col1 - r.Col0, k: g.k,
 		am: g.k, bn: g.k, cm: g.n, load: args.Accumulate,
 	}
 	d.run()

@@ -24,8 +24,8 @@ type Epilogue struct {
 type Args struct {
 	// Out is the result: C of a MatMul, y of Forward, dx of GradInput, dw of GradFilter.
 	Out []float32
-	// Part says that Out is memory for the region of one chunk, and begins with element Lo of the result. The plan must
-	// have one phase, and Bias, Residual and Mask must be nil.
+	// Part says that Out is memory for the region of one chunk, and begins with element Lo of the result. Bias, Residual
+	// and Mask keep their own layouts.
 	Part bool
 	Lo   int
 	// A is the left matrix; x of Forward, dy of GradInput, x of GradFilter.

@@ -97,6 +97,30 @@ func TestRegions(t *testing.T) {
 	}
 }
 
+// TestPart gives each chunk memory for no more than its region.
+func TestPart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for name, p := range plans(t) {
+		args := randomArgs(rng, p)
+		whole := *args
+		whole.Out = slices.Clone(args.Out)
+		runPlan(p, &whole, rng)
+		worker := poisoned(p.Worker())
+		for ph := range p.Phases() {
+			for c := range p.Chunks(ph) {
+				part, r := *args, p.Region(ph, c)
+				lo, hi, _ := r.Range()
+				part.Part, part.Lo, part.Out = true, lo, slices.Clone(args.Out[lo:hi])
+				p.Run(ph, c, &part, worker)
+				for row := r.Row0; row < r.Row1; row++ {
+					from, to := row*r.Cols+r.Col0, row*r.Cols+r.Col1
+					same(t, name, part.Out[from-lo:to-lo], whole.Out[from:to])
+				}
+			}
+		}
+	}
+}
+
 // TestBitsDoNotDependOnThreads runs chunks on one, two and five goroutines that take them in random order.
 func TestBitsDoNotDependOnThreads(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
@@ -293,6 +317,8 @@ func TestShortSlices(t *testing.T) {
 	}
 	for name, cut := range map[string]func(*Args, *[]float32){
 		"Out":      func(a *Args, _ *[]float32) { a.Out = a.Out[1:] },
+		"part":     func(a *Args, _ *[]float32) { a.Part, a.Lo, a.Out = true, 1, a.Out[:p.out-2] },
+		"its lo":   func(a *Args, _ *[]float32) { a.Part, a.Lo = true, p.out-1 },
 		"A":        func(a *Args, _ *[]float32) { a.A = a.A[1:] },
 		"B":        func(a *Args, _ *[]float32) { a.B = nil },
 		"bias":     func(a *Args, _ *[]float32) { a.Bias = make([]float32, p.cols-1) },
@@ -309,7 +335,9 @@ func TestShortSlices(t *testing.T) {
 					t.Errorf("a short %s is not noticed", name)
 				}
 			}()
-			p.Run(0, 0, args, worker)
+			for chunk := range p.Chunks(0) {
+				p.Run(0, chunk, args, worker)
+			}
 		}()
 	}
 }
@@ -324,36 +352,5 @@ func TestPeak(t *testing.T) {
 	}
 	if Peak(0) != 0 {
 		t.Error("Peak(0) did something")
-	}
-}
-
-// TestPart computes each chunk into memory for its own region.
-func TestPart(t *testing.T) {
-	plan, err := NewMatMul(1000, 300, 4, true, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if plan.Phases() != 1 || plan.Chunks(0) < 2 {
-		t.Fatalf("%d phases, %d chunks: the test needs one phase of several", plan.Phases(), plan.Chunks(0))
-	}
-	a, b := make([]float32, 4000), make([]float32, 1200)
-	for i := range a {
-		a[i] = float32(i%17) - 8
-	}
-	for i := range b {
-		b[i] = float32(i%13) - 6
-	}
-	want := make([]float32, 300000)
-	worker := make([]float32, plan.Worker())
-	for chunk := range plan.Chunks(0) {
-		plan.Run(0, chunk, &Args{Out: want, A: a, B: b}, worker)
-	}
-	for chunk := range plan.Chunks(0) {
-		lo, hi, _ := plan.Region(0, chunk).Range()
-		part := make([]float32, hi-lo)
-		plan.Run(0, chunk, &Args{Out: part, Part: true, Lo: lo, A: a, B: b}, worker)
-		if !slices.Equal(part, want[lo:hi]) {
-			t.Fatalf("chunk %d differs", chunk)
-		}
 	}
 }
