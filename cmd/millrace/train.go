@@ -105,7 +105,7 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 		return err
 	}
 	c.remark("training %s (%s weights) on %s samples of %s; the run is in %s",
-		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.Set.Name, dir.Path())
+		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), dir.Path())
 	if at := j.State(); at.Step > 0 {
 		c.remark("going on after step %s of %s", count(int64(at.Step)), count(int64(j.Steps)))
 	}

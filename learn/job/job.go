@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"millrace.dev/control"
@@ -221,6 +222,9 @@ func choices(most int) []int {
 	return append(list, most)
 }
 
+// DataName is what the data set is called in results: its name, or the last part of its path.
+func (j *Job) DataName() string { return filepath.Base(j.Set.Name) }
+
 // Dir is the run's directory.
 func (j *Job) Dir() rundir.Dir { return j.dir }
 
@@ -232,7 +236,7 @@ func (j *Job) model() (*saved.Model, error) {
 	border, err := saved.MeasureBorder(j.Set.Train)
 	return &saved.Model{
 		Net: j.Net, Vectors: j.trainer.Vectors(), Classes: j.Set.Train.Classes(),
-		Norm: j.Norm, Border: border, Data: j.Set.Name,
+		Norm: j.Norm, Border: border, Data: j.DataName(),
 	}, err
 }
 

@@ -60,7 +60,7 @@ func (j *Job) Run(ctx context.Context, observe train.Observer) (*Result, error) 
 func (j *Job) result() *Result {
 	state := j.State()
 	r := &Result{
-		Run: j.dir.Path(), Network: j.Net.Name, Data: j.Set.Name, Weights: j.Net.NumParams(),
+		Run: j.dir.Path(), Network: j.Net.Name, Data: j.DataName(), Weights: j.Net.NumParams(),
 		Steps: state.Step, Epochs: len(state.Epochs), Seconds: time.Since(j.started).Seconds(),
 		Stopped: state.Step < j.Steps,
 		Model:   j.dir.File(ModelFile), Curves: j.dir.File("curves.svg"), Report: j.dir.File("report.html"),

@@ -57,7 +57,8 @@ func (m *Model) layerWeights(layer string) int {
 func (m *Model) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "model %s\n", m.Name)
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "layer\tkind\toutput\tweights\tapplied to")
 	for _, r := range m.Rows() {
 		weights := fmt.Sprint(r.Weights)
@@ -70,6 +71,9 @@ func (m *Model) String() string {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Kind, r.Output, weights, strings.Join(r.In, " "))
 	}
 	w.Flush()
+	for line := range strings.Lines(table.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n") // empty cells at the end leave blanks
+	}
 	fmt.Fprintf(&b, "%d weights to train, %d kept\n", m.NumParams(), m.NumStates())
 	return b.String()
 }

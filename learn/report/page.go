@@ -72,7 +72,7 @@ type cell struct {
 }
 
 type mistakeView struct {
-	Image        template.URL // a PNG made here
+	Source       template.HTMLAttr // of a PNG made here
 	Label, Guess string
 	Probability  float64
 }
@@ -107,7 +107,11 @@ func (p Page) Write(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		v.Mistakes = append(v.Mistakes, mistakeView{template.URL(url), p.Classes[m.Label], p.Classes[m.Guess], m.Probability})
+		shown := mistakeView{Label: p.Classes[m.Label], Guess: p.Classes[m.Guess], Probability: m.Probability}
+		if url != "" {
+			shown.Source = template.HTMLAttr(`src="` + url + `"`)
+		}
+		v.Mistakes = append(v.Mistakes, shown)
 	}
 	for _, d := range p.Decisions {
 		v.Choices = append(v.Choices, describe(&d))
