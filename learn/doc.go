@@ -19,6 +19,8 @@
 //   - engine/oracle: plain Go in float64, obvious and slow; what everything is tested against.
 //   - engine/cpu: kernels in assembly, a worker pool, a planned arena.
 //   - nn: layers and models. optim: optimisers and schedules. data: data sets. train: the trainer.
+//   - saved: trained models in files. report: curves and pages. job: a whole run, from settings
+//     to results.
 //
 // Invariants: the same run gives the same bits for any number of threads; every random choice
 // is a function of (seed, epoch, sample or step, purpose); weights, gradients and each optimiser

@@ -58,7 +58,7 @@ func TestSchedules(t *testing.T) {
 			}
 		}
 	}
-	s.WarmUp = 10
+	s.Schedule, s.WarmUp = "one-cycle", 10
 	if got := s.schedule(100)(0); got > 0.05 {
 		t.Errorf("the warm-up begins at %v", got)
 	}

@@ -36,7 +36,9 @@ type Config struct {
 	Every     int
 	EveryTime time.Duration
 
-	Journal  *control.Journal   // nil for one in memory
+	// Journal receives signals and decisions; nil for one in memory, with which a run that has
+	// policies cannot be resumed.
+	Journal  *control.Journal
 	Plateau  *control.Plateau   // lowers the setting SettingRateFactor; nil for none
 	Stop     *control.EarlyStop // changes the setting SettingTraining; nil for none
 	Observer Observer           // nil for none

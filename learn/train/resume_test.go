@@ -120,6 +120,28 @@ func TestResumeBeforeTheFirstCheckpoint(t *testing.T) {
 	sameVectors(t, "from nothing", tr.Vectors(), want)
 }
 
+// TestResumeWithoutJournal goes on where nothing decides, and so nothing has to be remembered.
+func TestResumeWithoutJournal(t *testing.T) {
+	cfg := config(t)
+	cfg.Plateau = nil
+	want := mustTrain(t, cfg).Vectors()
+	cfg.Dir, cfg.Steps = t.TempDir(), 9
+	mustTrain(t, cfg)
+	cfg.Steps = 0
+	tr, err := Resume(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	sameVectors(t, "without a journal", tr.Vectors(), want)
+	cfg.Plateau = config(t).Plateau
+	if _, err := Resume(cfg); err == nil {
+		t.Error("decisions that are forgotten were resumed")
+	}
+}
+
 // TestResumeRefuses tries to go on with what another run has left.
 func TestResumeRefuses(t *testing.T) {
 	dir := t.TempDir()

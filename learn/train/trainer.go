@@ -79,7 +79,9 @@ func Resume(cfg Config) (*Trainer, error) {
 	if err := t.loop.Resume(uint64(max(point, 0)), time.Now()); err != nil {
 		return nil, err
 	}
-	t.applyThreads(t.loop.Setting(SettingThreads))
+	if len(t.cfg.Choices) > 1 {
+		t.applyThreads(t.loop.Setting(SettingThreads))
+	}
 	return t, nil
 }
 

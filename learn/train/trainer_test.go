@@ -105,6 +105,14 @@ func TestStepAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, step); n != 0 {
 		t.Errorf("%v allocations a step", n)
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 1000 {
+		step()
+	}
+	if runtime.ReadMemStats(&after); after.NumGC != before.NumGC {
+		t.Errorf("%d collections in 1000 steps", after.NumGC-before.NumGC)
+	}
 }
 
 // plain is a model without chance or states.
