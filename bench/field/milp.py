@@ -1,99 +1,130 @@
 """Makes field/testdata/milp.json: small instances of the Buffer model with their optimum, proven by HiGHS.
 
-    python3 -m venv env && env/bin/pip install highspy && env/bin/python milp.py > ../../field/testdata/milp.json
+    python3 -m venv env && env/bin/pip install highspy
+    env/bin/python milp.py 72 60 > ../../field/testdata/milp.json      # seeds, minutes at most
 
-For a maximal load B the program is: choose stops y and a round x through them (one commodity of flow g from a free root
-keeps it in one piece), and give every other sensor one next hop p among its neighbours, with flow f of packets on
-it, so that no sensor passes on more than B; minimise the round's length. B is feasible when that length is within the
-limit. B is found by bisection over whole numbers; an instance on which HiGHS does not prove an answer in time is left out.
+For a maximal load B the program is: choose stops y and edges x of a round through them (2 on an edge that is driven to
+and fro), and give every other sensor one next hop p among its neighbours, with flow f of packets on it, so that no sensor
+passes on more than B; z says at which stop a sensor's packets end, which is the same for both ends of a hop; minimise the round's length. Rounds in several pieces are cut off as they appear. B is feasible when
+the length is within the limit, and is found by bisection over whole numbers; an instance on which HiGHS does not prove
+an answer in time is left out.
 """
 import json
 import math
 import random
 import sys
+import time
 
 import highspy
 
-TIME = 60.0  # seconds for one program
+TIME = 40.0  # seconds for one program
 
 
 def solve(pos, weight, reach, load, limit):
-    """Least length of a round with maximal load, or None when there is none; raises TimeoutError when unproven."""
+    """Whether a round of at least two stops within the limit has maximal load at most load; raises TimeoutError when unproven."""
     n, total = len(pos), sum(weight)
     h = highspy.Highs()
     h.setOptionValue("output_flag", False)
-    h.setOptionValue("time_limit", TIME)
     h.setOptionValue("threads", 1)
     h.setOptionValue("objective_bound", limit + 1e-6)
-    h.setOptionValue("mip_rel_gap", 1e-7)
+    h.setOptionValue("objective_target", limit + 1e-6)
     dist = lambda i, j: math.dist(pos[i], pos[j])
     near = [[j for j in range(n) if j != i and dist(i, j) <= reach] for i in range(n)]
     y = [h.addBinary() for _ in range(n)]
-    root = [h.addBinary() for _ in range(n)]
-    x = {(i, j): h.addBinary(obj=dist(i, j)) for i in range(n) for j in range(n)}
-    g = {(i, j): h.addVariable(lb=0, ub=n) for i in range(n) for j in range(n) if i != j}
+    x = {(i, j): h.addIntegral(lb=0, ub=2, obj=dist(i, j)) for i in range(n) for j in range(i)}
     p = {(i, j): h.addBinary() for i in range(n) for j in near[i]}
     f = {(i, j): h.addVariable(lb=0, ub=load) for i in range(n) for j in near[i]}
-    h.addConstr(sum(root) == 1)
+    z = {(i, s): y[i] if i == s else h.addVariable(lb=0, ub=1) for i in range(n) for s in range(n)}
+    edge = lambda i, j: x[max(i, j), min(i, j)]
     for i in range(n):
-        h.addConstr(root[i] <= y[i])
-        h.addConstr(sum(x[i, j] for j in range(n)) == y[i])
-        h.addConstr(sum(x[j, i] for j in range(n)) == y[i])
-        arrives = sum(g[j, i] for j in range(n) if j != i) - sum(g[i, j] for j in range(n) if j != i)
-        h.addConstr(arrives >= y[i] - n * root[i])
-        if near[i]:
-            h.addConstr(sum(p[i, j] for j in near[i]) + y[i] == 1)
-            passed = weight[i] + sum(f[j, i] for j in near[i])
-            h.addConstr(passed <= load)
-            sent = sum(f[i, j] for j in near[i])
-            h.addConstr(sent >= passed - total * y[i])  # all goes on unless i is a stop
-            h.addConstr(sent <= passed)
-        else:
-            h.addConstr(y[i] == 1)
+        h.addConstr(sum(edge(i, j) for j in range(n) if j != i) == 2 * y[i])
+        h.addConstr(sum([p[i, j] for j in near[i]], y[i] + 0) == 1)
+        passed = sum([f[j, i] for j in near[i]], 0 * y[i] + weight[i])
+        h.addConstr(passed <= load)
+        sent = sum([f[i, j] for j in near[i]], 0 * y[i])
+        h.addConstr(sent >= passed - load * y[i])  # all goes on unless i is a stop
         for j in near[i]:
             h.addConstr(f[i, j] <= load * p[i, j])
-        for j in range(n):
-            if i != j:
-                h.addConstr(g[i, j] <= n * x[i, j])
-    h.minimize()
-    status = h.getModelStatus()
-    if status == highspy.HighsModelStatus.kInfeasible:
-        return None
-    if status == highspy.HighsModelStatus.kObjectiveBound:
-        return None
-    if status == highspy.HighsModelStatus.kOptimal:
-        return h.getInfo().objective_function_value
-    bound, best = h.getInfo().mip_dual_bound, h.getInfo().objective_function_value
-    if bound > limit:
-        return None
-    if h.getInfo().primal_solution_status == 2 and best <= limit:
-        return best
-    raise TimeoutError
+            h.addConstr(f[i, j] >= weight[i] * p[i, j])
+            if j < i:
+                h.addConstr(p[i, j] + p[j, i] <= 1)
+        h.addConstr(sum(z[i, s] for s in range(n)) == 1)
+        h.addConstr(sum(weight[s] * z[s, i] for s in range(n)) <= load * y[i])
+        for s in range(n):
+            if s != i:
+                h.addConstr(z[s, i] <= y[i])
+        for j in near[i]:
+            for s in range(n):
+                h.addConstr(p[i, j] + z[i, s] - z[j, s] <= 1)
+    h.addConstr(sum(y) >= max(2, math.ceil(total / load)))
+    end = time.monotonic() + TIME
+    while True:
+        h.setOptionValue("time_limit", h.getRunTime() + max(0.1, end - time.monotonic()))
+        h.minimize()
+        status, info = h.getModelStatus(), h.getInfo()
+        if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kObjectiveBound):
+            return False
+        if info.mip_dual_bound > limit + 1e-6:
+            return False
+        if info.primal_solution_status != 2 or info.objective_function_value > limit + 1e-6:
+            if status == highspy.HighsModelStatus.kOptimal:
+                return False
+            raise TimeoutError
+        value = h.getSolution().col_value
+        stops = [i for i in range(n) if value[y[i].index] > 0.5]
+        pieces = parts(stops, lambda i, j: value[edge(i, j).index] > 0.5)
+        if len(pieces) == 1:
+            return True
+        for piece in pieces:
+            outside = [j for j in range(n) if j not in piece]
+            cut = sum(edge(i, j) for i in piece for j in outside)
+            other = next(s for s in stops if s not in piece)
+            for i in piece:
+                h.addConstr(cut >= 2 * y[i] + 2 * y[other] - 2)
+
+
+def parts(stops, joined):
+    """The pieces of the graph on the stops."""
+    left, pieces = set(stops), []
+    while left:
+        piece, todo = set(), [left.pop()]
+        while todo:
+            i = todo.pop()
+            piece.add(i)
+            found = [j for j in left if joined(i, j)]
+            left.difference_update(found)
+            todo += found
+        pieces.append(piece)
+    return pieces
 
 
 def optimum(pos, weight, reach, limit):
-    low, high = max(weight), sum(weight)
-    if (v := solve(pos, weight, reach, high, limit)) is None or v > limit + 1e-9:
-        return None
+    """The least maximal load, or None when no round fits."""
+    low, high = max(weight), sum(weight) + 1
+    near = lambda i, j: math.dist(pos[i], pos[j]) <= reach
+    if len(parts(range(len(pos)), near)) == 1:
+        high = sum(weight)  # with one stop
     while low < high:
         mid = (low + high) // 2
-        v = solve(pos, weight, reach, mid, limit)
-        if v is not None and v <= limit + 1e-9:
+        if solve(pos, weight, reach, mid, limit):
             high = mid
         else:
             low = mid + 1
-    return low
+    return low if low <= sum(weight) else None
 
 
 def main():
-    cases = []
-    for seed in range(int(sys.argv[1]) if len(sys.argv) > 1 else 60):
+    cases, end = [], time.monotonic() + 60 * float(sys.argv[2])
+    for seed in range(int(sys.argv[1])):
+        if time.monotonic() > end:
+            print(f"stopped before seed {seed}", file=sys.stderr)
+            break
         rng = random.Random(seed)
         n = 8 + seed % 18
-        side = 10 * round(math.sqrt(n) * 22 / 10)
+        side = 10 * round(math.sqrt(n) * 24 / 10)
         pos = [(round(rng.uniform(0, side), 1), round(rng.uniform(0, side), 1)) for _ in range(n)]
         weight = [rng.choice([1, 1, 1, 2, 4]) for _ in range(n)]
-        reach, limit = 40.0, round(side * rng.uniform(0.5, 3.0), 1)
+        reach, limit = 30.0, round(side * rng.uniform(0.5, 3.0), 1)
         try:
             best = optimum(pos, weight, reach, limit)
         except TimeoutError:
@@ -107,4 +138,5 @@ def main():
     print()
 
 
-main()
+if __name__ == "__main__":
+    main()

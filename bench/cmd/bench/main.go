@@ -20,8 +20,9 @@ import (
 
 // suites are the benches by name. A suite fills the report with rows; main judges them.
 var suites = map[string]func(context.Context, *setting, *harness.Report) error{
-	"gemm": gemm,
-	"step": step,
+	"field": fieldPlan,
+	"gemm":  gemm,
+	"step":  step,
 }
 
 // setting is what every suite needs to know.
