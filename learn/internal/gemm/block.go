@@ -66,28 +66,24 @@ func (b *block) moveC(n int) {
 // run computes the block, in passes over C that keep a part of B in the second-level cache.
 func (b *block) run() {
 	level := cpu.Current()
-	most := maxDepth
-	if level == cpu.AVX2 && b.rows*b.m >= 24 {
-		most = 256
-	}
-	depth := min(b.nj*b.nk, most)
+	depth := min(b.nj*b.nk, maxDepth)
 	columns := b.n
 	if b.rows*b.m > 16 && depth*b.n > residentL2 {
 		columns = max(residentL2/depth/panel, 2) * panel
 	}
 	for n := 0; n < b.n; n += columns {
-		b.passes(level, n, min(columns, b.n-n), most)
+		b.passes(level, n, min(columns, b.n-n))
 	}
 }
 
 // passes computes columns [n0, n0+n) in as few steps along k as maxDepth allows.
-func (b *block) passes(level cpu.Level, n0, n, most int) {
+func (b *block) passes(level cpu.Level, n0, n int) {
 	p := pass{block: b, level: level, n0: n0, n: n, nj: b.nj, nk: b.nk, load: b.load, last: true}
-	if b.nj*b.nk <= most {
+	if b.nj*b.nk <= maxDepth {
 		p.run()
 		return
 	}
-	stepJ, stepK := max(most/b.nk, 1), min(b.nk, most)
+	stepJ, stepK := max(maxDepth/b.nk, 1), min(b.nk, maxDepth)
 	for j := 0; j < b.nj; j += stepJ {
 		for k := 0; k < b.nk; k += stepK {
 			p.j0, p.nj = j, min(stepJ, b.nj-j)

@@ -75,6 +75,26 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VBROADCASTSS (R8), Y1
+	VFMADD231PS  (BX), Y1, Y0
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -213,6 +233,29 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y2
+	VBROADCASTSS (R8), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (R8)(R10*1), Y4
+	VFMADD231PS  Y2, Y4, Y1
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -369,6 +412,31 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y3
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (R8)(R10*1), Y5
+	VFMADD231PS  Y3, Y5, Y1
+	VBROADCASTSS (R8)(R10*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -544,6 +612,33 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y4
+	VBROADCASTSS (R8), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R8)(R10*1), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VBROADCASTSS (R8)(R10*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (R8)(R11*1), Y6
+	VFMADD231PS  Y4, Y6, Y3
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -737,6 +832,35 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y5
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R8)(R10*1), Y7
+	VFMADD231PS  Y5, Y7, Y1
+	VBROADCASTSS (R8)(R10*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (R8)(R11*1), Y7
+	VFMADD231PS  Y5, Y7, Y3
+	VBROADCASTSS (R8)(R10*4), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -949,6 +1073,37 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y6
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (R8)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y1
+	VBROADCASTSS (R8)(R10*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (R8)(R11*1), Y8
+	VFMADD231PS  Y6, Y8, Y3
+	VBROADCASTSS (R8)(R10*4), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (R8)(R12*1), Y8
+	VFMADD231PS  Y6, Y8, Y5
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -1179,6 +1334,39 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y7
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (R8)(R10*1), Y9
+	VFMADD231PS  Y7, Y9, Y1
+	VBROADCASTSS (R8)(R10*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (R8)(R11*1), Y9
+	VFMADD231PS  Y7, Y9, Y3
+	VBROADCASTSS (R8)(R10*4), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (R8)(R12*1), Y9
+	VFMADD231PS  Y7, Y9, Y5
+	VBROADCASTSS (R8)(R11*2), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -1428,6 +1616,41 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y8
+	VBROADCASTSS (R8), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (R8)(R10*1), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VBROADCASTSS (R8)(R10*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R8)(R11*1), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VBROADCASTSS (R8)(R10*4), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R8)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y5
+	VBROADCASTSS (R8)(R11*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (R8)(R13*1), Y10
+	VFMADD231PS  Y8, Y10, Y7
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -1696,6 +1919,45 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y9
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (R8)(R10*1), Y11
+	VFMADD231PS  Y9, Y11, Y1
+	VBROADCASTSS (R8)(R10*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (R8)(R11*1), Y11
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS (R8)(R10*4), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (R8)(R12*1), Y11
+	VFMADD231PS  Y9, Y11, Y5
+	VBROADCASTSS (R8)(R11*2), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R8)(R13*1), Y11
+	VFMADD231PS  Y9, Y11, Y7
+	VBROADCASTSS (R9), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         64(DI), R9
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -1984,6 +2246,47 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y10
+	VBROADCASTSS (R8), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (R8)(R10*1), Y12
+	VFMADD231PS  Y10, Y12, Y1
+	VBROADCASTSS (R8)(R10*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (R8)(R11*1), Y12
+	VFMADD231PS  Y10, Y12, Y3
+	VBROADCASTSS (R8)(R10*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R8)(R12*1), Y12
+	VFMADD231PS  Y10, Y12, Y5
+	VBROADCASTSS (R8)(R11*2), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R8)(R13*1), Y12
+	VFMADD231PS  Y10, Y12, Y7
+	VBROADCASTSS (R9), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (R9)(R10*1), Y12
+	VFMADD231PS  Y10, Y12, Y9
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         64(DI), R9
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -2290,6 +2593,49 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y11
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (R8)(R10*1), Y13
+	VFMADD231PS  Y11, Y13, Y1
+	VBROADCASTSS (R8)(R10*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R8)(R11*1), Y13
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS (R8)(R10*4), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (R8)(R12*1), Y13
+	VFMADD231PS  Y11, Y13, Y5
+	VBROADCASTSS (R8)(R11*2), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R8)(R13*1), Y13
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R9)(R10*1), Y13
+	VFMADD231PS  Y11, Y13, Y9
+	VBROADCASTSS (R9)(R10*2), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         64(DI), R9
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -2614,6 +2960,51 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y12
+	VBROADCASTSS (R8), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (R8)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y1
+	VBROADCASTSS (R8)(R10*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R8)(R11*1), Y14
+	VFMADD231PS  Y12, Y14, Y3
+	VBROADCASTSS (R8)(R10*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R8)(R12*1), Y14
+	VFMADD231PS  Y12, Y14, Y5
+	VBROADCASTSS (R8)(R11*2), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R8)(R13*1), Y14
+	VFMADD231PS  Y12, Y14, Y7
+	VBROADCASTSS (R9), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R9)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y9
+	VBROADCASTSS (R9)(R10*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R9)(R11*1), Y14
+	VFMADD231PS  Y12, Y14, Y11
+	ADDQ         SI, R8
+	ADDQ         SI, R9
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         64(DI), R9
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -2918,6 +3309,27 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VBROADCASTSS (R8), Y2
+	VFMADD231PS  (BX), Y2, Y0
+	VFMADD231PS  32(BX), Y2, Y1
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -3070,6 +3482,32 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y4
+	VMOVUPS      32(BX), Y5
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (R8)(R10*1), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VFMADD231PS  Y5, Y7, Y3
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -3252,6 +3690,35 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (R8)(R10*1), Y9
+	VFMADD231PS  Y6, Y9, Y2
+	VFMADD231PS  Y7, Y9, Y3
+	VBROADCASTSS (R8)(R10*2), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -3464,6 +3931,38 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y8
+	VMOVUPS      32(BX), Y9
+	VBROADCASTSS (R8), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R8)(R10*1), Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS (R8)(R10*2), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R8)(R11*1), Y11
+	VFMADD231PS  Y8, Y11, Y6
+	VFMADD231PS  Y9, Y11, Y7
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -3705,6 +4204,41 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y10
+	VMOVUPS      32(BX), Y11
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y10, Y12, Y0
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (R8)(R10*1), Y13
+	VFMADD231PS  Y10, Y13, Y2
+	VFMADD231PS  Y11, Y13, Y3
+	VBROADCASTSS (R8)(R10*2), Y12
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R8)(R11*1), Y13
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VBROADCASTSS (R8)(R10*4), Y12
+	VFMADD231PS  Y10, Y12, Y8
+	VFMADD231PS  Y11, Y12, Y9
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -3976,6 +4510,44 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (R8)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (R8)(R10*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R8)(R11*1), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R8)(R10*4), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R8)(R12*1), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -4246,6 +4818,28 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VBROADCASTSS (R8), Y3
+	VFMADD231PS  (BX), Y3, Y0
+	VFMADD231PS  32(BX), Y3, Y1
+	VFMADD231PS  64(BX), Y3, Y2
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -4412,6 +5006,35 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y6
+	VMOVUPS      32(BX), Y7
+	VMOVUPS      64(BX), Y8
+	VBROADCASTSS (R8), Y9
+	VFMADD231PS  Y6, Y9, Y0
+	VFMADD231PS  Y7, Y9, Y1
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R8)(R10*1), Y10
+	VFMADD231PS  Y6, Y10, Y3
+	VFMADD231PS  Y7, Y10, Y4
+	VFMADD231PS  Y8, Y10, Y5
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -4620,6 +5243,39 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y9
+	VMOVUPS      32(BX), Y10
+	VMOVUPS      64(BX), Y11
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y9, Y12, Y0
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R8)(R10*1), Y13
+	VFMADD231PS  Y9, Y13, Y3
+	VFMADD231PS  Y10, Y13, Y4
+	VFMADD231PS  Y11, Y13, Y5
+	VBROADCASTSS (R8)(R10*2), Y12
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y10, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -4849,6 +5505,29 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VBROADCASTSS (R8), Y4
+	VFMADD231PS  (BX), Y4, Y0
+	VFMADD231PS  32(BX), Y4, Y1
+	VFMADD231PS  64(BX), Y4, Y2
+	VFMADD231PS  96(BX), Y4, Y3
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -5029,6 +5708,38 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VMOVUPS      (BX), Y8
+	VMOVUPS      32(BX), Y9
+	VMOVUPS      64(BX), Y10
+	VMOVUPS      96(BX), Y11
+	VBROADCASTSS (R8), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R8)(R10*1), Y13
+	VFMADD231PS  Y8, Y13, Y4
+	VFMADD231PS  Y9, Y13, Y5
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -5253,6 +5964,33 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1   (R14)
+	ADDQ         R15, R14
+	VBROADCASTSS (R8), Y8
+	VFMADD231PS  (BX), Y8, Y0
+	VFMADD231PS  32(BX), Y8, Y1
+	VFMADD231PS  64(BX), Y8, Y2
+	VFMADD231PS  96(BX), Y8, Y3
+	VFMADD231PS  128(BX), Y8, Y4
+	VFMADD231PS  160(BX), Y8, Y5
+	VFMADD231PS  192(BX), Y8, Y6
+	VFMADD231PS  224(BX), Y8, Y7
+	ADDQ         SI, R8
+	ADDQ         DX, BX
+	DECQ         CX
+	JNE          kWhole
+	ADDQ         64(DI), R8
+	ADDQ         80(DI), BX
+	DECQ         AX
+	JNE          jWhole
+	JMP          summed
 
 j:
 	MOVQ 96(DI), CX
@@ -5458,6 +6196,26 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y1
+	VFMADD231PS (R8), Y1, Y0
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -5596,6 +6354,27 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y2
+	VFMADD231PS (R8), Y2, Y0
+	VFMADD231PS (R8)(R10*1), Y2, Y1
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -5752,6 +6531,28 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y3
+	VFMADD231PS (R8), Y3, Y0
+	VFMADD231PS (R8)(R10*1), Y3, Y1
+	VFMADD231PS (R8)(R10*2), Y3, Y2
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -5927,6 +6728,29 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y4
+	VFMADD231PS (R8), Y4, Y0
+	VFMADD231PS (R8)(R10*1), Y4, Y1
+	VFMADD231PS (R8)(R10*2), Y4, Y2
+	VFMADD231PS (R8)(R11*1), Y4, Y3
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -6120,6 +6944,30 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y5
+	VFMADD231PS (R8), Y5, Y0
+	VFMADD231PS (R8)(R10*1), Y5, Y1
+	VFMADD231PS (R8)(R10*2), Y5, Y2
+	VFMADD231PS (R8)(R11*1), Y5, Y3
+	VFMADD231PS (R8)(R10*4), Y5, Y4
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -6332,6 +7180,31 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y6
+	VFMADD231PS (R8), Y6, Y0
+	VFMADD231PS (R8)(R10*1), Y6, Y1
+	VFMADD231PS (R8)(R10*2), Y6, Y2
+	VFMADD231PS (R8)(R11*1), Y6, Y3
+	VFMADD231PS (R8)(R10*4), Y6, Y4
+	VFMADD231PS (R8)(R12*1), Y6, Y5
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -6562,6 +7435,32 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y7
+	VFMADD231PS (R8), Y7, Y0
+	VFMADD231PS (R8)(R10*1), Y7, Y1
+	VFMADD231PS (R8)(R10*2), Y7, Y2
+	VFMADD231PS (R8)(R11*1), Y7, Y3
+	VFMADD231PS (R8)(R10*4), Y7, Y4
+	VFMADD231PS (R8)(R12*1), Y7, Y5
+	VFMADD231PS (R8)(R11*2), Y7, Y6
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -6811,6 +7710,33 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y8
+	VFMADD231PS (R8), Y8, Y0
+	VFMADD231PS (R8)(R10*1), Y8, Y1
+	VFMADD231PS (R8)(R10*2), Y8, Y2
+	VFMADD231PS (R8)(R11*1), Y8, Y3
+	VFMADD231PS (R8)(R10*4), Y8, Y4
+	VFMADD231PS (R8)(R12*1), Y8, Y5
+	VFMADD231PS (R8)(R11*2), Y8, Y6
+	VFMADD231PS (R8)(R13*1), Y8, Y7
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -7053,6 +7979,28 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y2
+	VMOVUPS     32(BX), Y3
+	VFMADD231PS (R8), Y2, Y0
+	VFMADD231PS 32(R8), Y3, Y1
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -7206,6 +8154,30 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y4
+	VMOVUPS     32(BX), Y5
+	VFMADD231PS (R8), Y4, Y0
+	VFMADD231PS 32(R8), Y5, Y1
+	VFMADD231PS (R8)(R10*1), Y4, Y2
+	VFMADD231PS 32(R8)(R10*1), Y5, Y3
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -7388,6 +8360,32 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y6
+	VMOVUPS     32(BX), Y7
+	VFMADD231PS (R8), Y6, Y0
+	VFMADD231PS 32(R8), Y7, Y1
+	VFMADD231PS (R8)(R10*1), Y6, Y2
+	VFMADD231PS 32(R8)(R10*1), Y7, Y3
+	VFMADD231PS (R8)(R10*2), Y6, Y4
+	VFMADD231PS 32(R8)(R10*2), Y7, Y5
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
@@ -7600,6 +8598,34 @@ sum:
 	JE    summed
 	MOVQ  56(SP), R14
 	MOVQ  176(DI), R15
+	CMPQ  160(DI), $0x08
+	JNE   j
+
+jWhole:
+	MOVQ 96(DI), CX
+
+kWhole:
+	PREFETCHT1  (R14)
+	ADDQ        R15, R14
+	VMOVUPS     (BX), Y8
+	VMOVUPS     32(BX), Y9
+	VFMADD231PS (R8), Y8, Y0
+	VFMADD231PS 32(R8), Y9, Y1
+	VFMADD231PS (R8)(R10*1), Y8, Y2
+	VFMADD231PS 32(R8)(R10*1), Y9, Y3
+	VFMADD231PS (R8)(R10*2), Y8, Y4
+	VFMADD231PS 32(R8)(R10*2), Y9, Y5
+	VFMADD231PS (R8)(R11*1), Y8, Y6
+	VFMADD231PS 32(R8)(R11*1), Y9, Y7
+	ADDQ        SI, R8
+	ADDQ        DX, BX
+	DECQ        CX
+	JNE         kWhole
+	ADDQ        64(DI), R8
+	ADDQ        80(DI), BX
+	DECQ        AX
+	JNE         jWhole
+	JMP         summed
 
 j:
 	MOVQ 96(DI), CX
