@@ -224,7 +224,8 @@ func (t *Trainer) epochNumber() int {
 // endEpoch validates, gives the epoch's signals and lets policies decide. Nothing has changed
 // when it fails, so that a resumed run concludes the epoch anew.
 func (t *Trainer) endEpoch(ctx context.Context) error {
-	e := Epoch{Number: t.epochNumber(), Step: t.state.Step, Train: t.state.Running, Duration: time.Since(t.epochStart)}
+	trained := time.Now()
+	e := Epoch{Number: t.epochNumber(), Step: t.state.Step, Train: t.state.Running, Duration: trained.Sub(t.epochStart)}
 	if t.cfg.Valid != nil {
 		m, err := t.eval.Evaluate(ctx, t.cfg.Valid, nil)
 		if err != nil {
@@ -247,10 +248,9 @@ func (t *Trainer) endEpoch(ctx context.Context) error {
 	if t.cfg.Observer != nil {
 		t.cfg.Observer.Epoch(e)
 	}
-	// Validation is no part of the next window's throughput.
+	// Validation is no part of the window's throughput.
 	t.epochStart = time.Now()
-	t.windowStart = t.epochStart
-	t.windowMetrics = Metrics{}
+	t.windowStart = t.windowStart.Add(t.epochStart.Sub(trained))
 	return nil
 }
 
