@@ -52,7 +52,7 @@ func (s scale) on(x *nn.Node) *nn.Node { return nn.Apply(s, x) }
 func TestDescriptionRoundTrip(t *testing.T) {
 	models := []*nn.Model{composite(t)}
 	for _, name := range nn.ZooNames() {
-		m, err := nn.ByName(name, []int{28, 28, 1}, 10)
+		m, err := nn.ByName(name, []int{12, 12, 1}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package saved_test
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,6 +18,8 @@ import (
 	"millrace.dev/learn/nn"
 	"millrace.dev/learn/saved"
 )
+
+var update = flag.Bool("update", false, "rewrite testdata/tiny.millrace")
 
 // trained is a small model with states, in weights of a seed.
 func trained(t testing.TB) *saved.Model {
@@ -84,6 +87,32 @@ func TestRoundTrip(t *testing.T) {
 	sum := results[0][0] + results[0][1] + results[0][2]
 	if !slices.Equal(results[0], results[1]) || math.Abs(float64(sum)-1) > 1e-6 {
 		t.Errorf("probabilities %v", results)
+	}
+}
+
+// TestFormatIsStable compares with a file in the repository, which later versions must still
+// read.
+func TestFormatIsStable(t *testing.T) {
+	m := trained(t)
+	for i := range m.Vectors.Params { // not what chance gives: that may differ in the last bit
+		m.Vectors.Params[i] = float32(i%32) / 8
+	}
+	const path = "testdata/tiny.millrace"
+	if *update {
+		if err := m.WriteFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, bytesOf(t, m)) {
+		t.Error("the same model is written in another way than before")
+	}
+	got, err := saved.Open(path)
+	if err != nil || !slices.Equal(got.Vectors.Param("tiny/dense_1/kernel"), m.Vectors.Param("tiny/dense_1/kernel")) {
+		t.Errorf("a file of before is read as %+v, %v", got, err)
 	}
 }
 
