@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -63,19 +64,14 @@ func lenet(shape tensor.Shape, classes int) (*Model, error) {
 		Flatten{}, Dense{Units: 512, Act: ReLU, Init: HeNormal()}, Dense{Units: classes})
 }
 
-// cnn is a small batch-normalised network of 3×3 filters in three stages.
+// cnn is a small network of batch-normalised 3×3 filters: 16, pool, 32 twice, pool, 64.
 func cnn(shape tensor.Shape, classes int) (*Model, error) {
 	conv := func(filters int) []Spec {
 		return []Spec{Conv2D{Filters: filters, Kernel: 3, Pad: Same, NoBias: true}, BatchNorm{Act: ReLU}}
 	}
-	layers := []Spec{}
-	for _, s := range [][]Spec{
-		conv(16), {MaxPool{Size: 2, Pad: Same}},
-		conv(32), conv(32), {MaxPool{Size: 2, Pad: Same}},
-		conv(64), {GlobalAvgPool{}, Dropout{Rate: 0.1}, Dense{Units: classes}},
-	} {
-		layers = append(layers, s...)
-	}
+	pool := []Spec{MaxPool{Size: 2, Pad: Same}}
+	head := []Spec{Flatten{}, Dropout{Rate: 0.4}, Dense{Units: classes}}
+	layers := slices.Concat(conv(16), pool, conv(32), conv(32), pool, conv(64), head)
 	return Sequential("cnn", Input("input", shape...), layers...)
 }
 
