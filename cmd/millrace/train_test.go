@@ -172,6 +172,17 @@ func TestEarlyStopIsExplained(t *testing.T) {
 	}
 }
 
+// TestDivergenceIsExplained lets the weights grow until a number is no longer finite.
+func TestDivergenceIsExplained(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	got := millrace(t, dir, "train", "--data", "pictures", "--model", "mlp", "--optimizer", "sgd", "--lr", "1e6",
+		"--schedule", "constant", "--steps", "200", "--out", "run")
+	if got.code != exitFailed || !strings.Contains(got.stderr, ": mlp/dense_") || !strings.Contains(got.stderr, "lower learning rate") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestTrainRefuses checks that bad input is named, ends with its exit code, and leaves nothing.
 func TestTrainRefuses(t *testing.T) {
 	dir := t.TempDir()
