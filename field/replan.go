@@ -27,8 +27,8 @@ func Replan(ctx context.Context, in *Instance, old *Plan, opt Options) (*Plan, e
 	proof := s.ownPackets()
 	search := newSearch(s.eval, r, opt.rng(forSearch))
 	search.floor = proof.Bound
-	steps := defaultEffort(net) / 40
-	if steps > 0 {
+	const worthwhile = 10 // fewer steps than that gain nothing
+	if steps := defaultEffort(net) / 40; steps >= worthwhile {
 		search.resume()
 		if err := search.improve(ctx, 0, steps, steps, func(done int) { opt.report("improve", done, steps) }); err != nil {
 			return nil, err

@@ -229,22 +229,25 @@ func (s *solver) publish(ctx context.Context, p *Plan, proof Certificate) (*Plan
 	return p, ctx.Err()
 }
 
+// settlePasses is how often loads are moved in the final plan, unless nothing moves any more.
+const settlePasses = 60
+
 // settle evaluates the route for good, where that is cheap with the better of the two ways to grow the forest.
 func (s *solver) settle(r *route) {
 	const cheap = 20_000
 	if s.net.len() > cheap || s.net.graph.etx != nil {
-		s.eval.run(r, 0, 6)
+		s.eval.run(r, 0, settlePasses)
 		return
 	}
 	var load [2]float64
 	for i, way := range []bool{true, false} {
 		s.eval.layered = way
-		s.eval.run(r, 0, 12)
+		s.eval.run(r, 0, settlePasses)
 		load[i], _ = s.eval.f.worst()
 	}
 	if load[0] < load[1] {
 		s.eval.layered = true
-		s.eval.run(r, 0, 12)
+		s.eval.run(r, 0, settlePasses)
 	}
 }
 
