@@ -104,6 +104,9 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 		_ = os.Remove(dir.Path()) // of a new run nothing may have arrived; else it stays
 		return err
 	}
+	if left := j.Set.Skipped; len(left) > 0 {
+		c.remark("%s files were left out, the first one because %s", count(int64(len(left))), left[0])
+	}
 	c.remark("training %s (%s weights) on %s samples of %s; the run is in %s",
 		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), dir.Path())
 	if at := j.State(); at.Step > 0 {

@@ -58,22 +58,28 @@ func New(s Settings) (*Job, error) {
 	if err := j.prepareData(); err != nil {
 		return nil, err
 	}
-	j.Steps = s.steps(j.Samples)
-	optimizer, err := s.optimizer()
-	if err != nil {
+	if err := j.configure(); err != nil {
 		return nil, err
 	}
-	j.config.Model, j.config.Optimizer = j.Net, optimizer
-	j.config.Loss = nn.Loss{Kind: nn.CrossEntropy, Smoothing: float32(s.Smoothing)}
-	j.config.Schedule = s.schedule(j.Steps)
-	j.config.Augment = s.augment()
-	j.config.Batch, j.config.Epochs, j.config.Steps, j.config.Seed = s.Batch, s.Epochs, s.Steps, s.Seed
-	j.config.EveryTime = s.CheckpointEvery
-	j.policies()
 	if err := j.checkSteps(); err != nil {
 		return nil, err
 	}
 	return j, j.checkAugment()
+}
+
+// configure turns settings into the trainer's configuration.
+func (j *Job) configure() (err error) {
+	s, c := &j.Settings, &j.config
+	j.Steps = s.steps(j.Samples)
+	if c.Optimizer, err = s.optimizer(); err != nil {
+		return err
+	}
+	c.Model, c.Loss = j.Net, nn.Loss{Kind: nn.CrossEntropy, Smoothing: float32(s.Smoothing)}
+	c.Schedule, c.Augment = s.schedule(j.Steps), s.augment()
+	c.Batch, c.Epochs, c.Steps, c.Seed = s.Batch, s.Epochs, s.Steps, s.Seed
+	c.EveryTime = s.CheckpointEvery
+	j.policies()
+	return nil
 }
 
 // checkSteps builds the graphs of a full and of an epoch's last batch.
