@@ -24,9 +24,9 @@ func made(t *testing.T, shape string, n int, side, reach, sides float64, upload 
 // TestLifetimeAgainstBaselines is a small part of the sweep in bench: each shape, both upload models.
 func TestLifetimeAgainstBaselines(t *testing.T) {
 	least := map[string]float64{"static": 4, "rp-cp": 1.5, "rp-ug": 1.5, "cb": 1.5, "wrp": 1.3, "mst-walk": 1.5, "random": 1.5}
-	seeds := uint64(2)
+	seeds, n, side := uint64(2), 600, 600.0
 	if testing.Short() {
-		seeds = 1
+		seeds, n, side = 1, 250, 400
 	}
 	var names []string
 	for _, b := range field.Baselines() {
@@ -36,8 +36,8 @@ func TestLifetimeAgainstBaselines(t *testing.T) {
 		for _, upload := range []field.Upload{field.Listen, field.Buffer} {
 			ratios := map[string][]float64{}
 			for seed := range seeds {
-				in := made(t, shape, 600, 600, 40, 4, upload, seed)
-				ours, err := field.Solve(context.Background(), in, field.Options{Seed: seed, Effort: 120, Partial: true})
+				in := made(t, shape, n, side, 40, 4, upload, seed)
+				ours, err := field.Solve(context.Background(), in, field.Options{Seed: seed, Effort: 100, Partial: true})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -119,15 +119,8 @@ func TestGrowTakesFewestHops(t *testing.T) {
 		}
 	}
 	for _, u := range f.order {
-		depth := 0
-		for v := f.parent[u]; v >= 0; v = f.parent[v] {
-			depth++
-		}
-		if f.parent[u] >= 0 {
-			depth++
-			if hops[f.parent[u]] != hops[u]-1 {
-				t.Errorf("node %d at %d hops hangs below one at %d", u, hops[u], hops[f.parent[u]])
-			}
+		if p := f.parent[u]; p >= 0 && hops[p] != hops[u]-1 {
+			t.Errorf("node %d at %d hops hangs below one at %d", u, hops[u], hops[p])
 		}
 	}
 }

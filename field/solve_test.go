@@ -88,7 +88,7 @@ func mustSolve(t *testing.T, in *Instance, opt Options) *Plan {
 func TestPlansOfAnyInstancePassTheCheck(t *testing.T) {
 	seeds := 150
 	if testing.Short() {
-		seeds = 30
+		seeds = 16
 	}
 	solved, infeasible := 0, 0
 	for seed := range uint64(seeds) {
@@ -401,7 +401,11 @@ func TestReplanKeepsRouteAndQuality(t *testing.T) {
 }
 
 func TestReplanOfAnyInstance(t *testing.T) {
-	for seed := range uint64(30) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		in, opt := anyInstance(seed), Options{Seed: seed, Effort: 20, Partial: true}
 		p := mustSolve(t, in, opt)
 		in.Sensors[0].Pos, in.Sensors[0].Weight = Point{250, 250}, 3

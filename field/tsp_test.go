@@ -62,7 +62,7 @@ func TestTourIsOptimalOnSmallSets(t *testing.T) {
 }
 
 func TestTourStaysAPermutationAndUndoes(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		pos := randomPoints(rng, 5+rng.IntN(300), 100)
 		if seed%4 == 0 {
