@@ -1,7 +1,7 @@
 """Makes field/testdata/milp.json: small instances of the Buffer model with their optimum, proven by HiGHS.
 
     python3 -m venv env && env/bin/pip install highspy
-    env/bin/python milp.py 72 60 > ../../field/testdata/milp.json      # seeds, minutes at most
+    env/bin/python milp.py 0 60 120 > ../../field/testdata/milp.json      # first seed, seed after the last, minutes at most
 
 For a maximal load B the program is: choose stops y and edges x of a round through them (2 on an edge that is driven to
 and fro), and give every other sensor one next hop p among its neighbours, with flow f of packets on it, so that no sensor
@@ -114,8 +114,8 @@ def optimum(pos, weight, reach, limit):
 
 
 def main():
-    cases, end = [], time.monotonic() + 60 * float(sys.argv[2])
-    for seed in range(int(sys.argv[1])):
+    cases, end = [], time.monotonic() + 60 * float(sys.argv[3])
+    for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         if time.monotonic() > end:
             print(f"stopped before seed {seed}", file=sys.stderr)
             break
