@@ -290,3 +290,34 @@ func TestDecay(t *testing.T) {
 		}
 	}
 }
+
+// heap notes the live heap at the ends of some epochs.
+type heap struct {
+	recorder
+	live map[int]uint64
+}
+
+func (h *heap) Epoch(e Epoch) {
+	if _, wanted := h.live[e.Number]; wanted {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		h.live[e.Number] = m.HeapAlloc
+	}
+}
+
+// TestMemoryIsFlat trains for many epochs, with validation and decisions.
+func TestMemoryIsFlat(t *testing.T) {
+	first, last := 100, 1000
+	if testing.Short() {
+		first, last = 20, 200
+	}
+	seen := &heap{live: map[int]uint64{first: 0, last: 0}}
+	cfg := config(t)
+	cfg.Model, cfg.Epochs, cfg.Observer, cfg.Schedule = plain(t), last, seen, optim.Constant(1e-4)
+	mustTrain(t, cfg)
+	// What is remembered of an epoch (its metrics, its signals) takes about a kilobyte.
+	if a, b := seen.live[first], seen.live[last]; b > a+uint64(last-first)*2000+100_000 {
+		t.Errorf("%d bytes live after epoch %d, %d after epoch %d", a, first, b, last)
+	}
+}
