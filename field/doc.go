@@ -18,16 +18,19 @@
 //   - [Instance]: sensors, radio graph (range or [Link]s), [Obstacle]s, depot, [Sink], [Upload] model, [Energy] model.
 //   - [Plan]: stops, next hop and upload stop of every sensor, loads, tours, [Certificate], [Unserved] list.
 //   - [Solve] makes a plan, [Replan] repairs one after a change, [Check] verifies one without using
-//     any of the planner's code, [Baselines] are the planners that it is compared with.
+//     the planner, [Baselines] are the planners that it is compared with.
 //
 // # The way through
 //
-// [NewGraph] builds the radio graph with a grid index; the weighted median becomes the root of a
-// load-balanced reference tree; core(B) is the part of the tree that must hold stops for a maximal load
-// B; the smallest B whose core can be walked within the limit gives the first stops. Stops then
-// shift inside the discs that still reach their uploaders, a travelling-salesman tour joins them, the
-// forest that hangs from the stops is balanced again, and B is lowered while the tour still fits. The certificate is
-// computed from the instance alone.
+// [NewGraph] builds the radio graph with a grid index. The cheapest tour through all unconnected parts is the skeleton;
+// without one in time the instance is infeasible. A load-balanced reference tree hangs from the weighted median. Its core(B),
+// the nodes whose subtree holds a load above B, must hold stops if no sensor may send more than B; the smallest B whose core can be toured
+// within the limit is the first starting route. Two more go through the tops of clusters of equal load and through hubs
+// spread evenly over the field. The tour is a travelling-salesman tour whose stops slide inside the discs that still
+// reach their uploaders. Who can upload on a route are the sources of a routing forest, in which trees grow evenly and
+// then exchange subtrees. Starting from these routes a search moves, adds and drops places while the tour fits,
+// towards overloaded sensors, and lowers B step by step until the certificate's bound is reached or its steps are used up.
+// The certificate is computed from the instance alone, by cuts and by linear-programming duality.
 //
 // # Invariants
 //

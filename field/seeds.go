@@ -1,6 +1,7 @@
 package field
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -104,24 +105,22 @@ func (s *seeder) mark(a *anchor, need []bool) {
 	})
 }
 
-// core is the route of the smallest core that fits: it gallops over the number of nodes in the core and then bisects.
+// core is the route of the smallest core that fits. The walk along the tree gives the core to start from; because a tour
+// through the same places is shorter, it then gallops over the number of nodes in the core and bisects.
 func (s *seeder) core() (route, bool) {
 	sorted := slices.Clone(s.tree.order)
-	slices.SortStableFunc(sorted, func(a, b int32) int {
-		switch {
-		case s.keys[a] > s.keys[b]:
-			return -1
-		case s.keys[a] < s.keys[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(sorted, func(a, b int32) int { return cmp.Compare(s.keys[b], s.keys[a]) })
 	floor := ownFloor(s.net)
 	most := 0
 	for most < len(sorted) && s.keys[sorted[most]] > floor {
 		most++
 	}
-	return s.largest(most, func(k int) []int32 {
+	walked := s.walkable(floor)
+	start := 0
+	for start < most && s.keys[sorted[start]] > walked {
+		start++
+	}
+	return s.largest(start, most, func(k int) []int32 {
 		if k == len(sorted) || k == 0 {
 			return s.tree.coreNodes(s.keys, floor)
 		}
@@ -129,20 +128,34 @@ func (s *seeder) core() (route, bool) {
 	})
 }
 
+// walkable is the smallest B whose core can be walked along the tree in the time that the skeleton leaves.
+func (s *seeder) walkable(floor float64) float64 {
+	keys, edges := make([]float64, 0, s.net.len()), make([]float64, 0, s.net.len())
+	for _, u := range s.tree.order {
+		edge := 0.0
+		if p := s.tree.parent[u]; p >= 0 {
+			edge = s.net.pos[u].Dist(s.net.pos[p])
+		}
+		keys, edges = append(keys, s.keys[u]), append(edges, edge)
+	}
+	base := route{net: s.net, tours: [][]anchor{s.base}}
+	return smallestCore(keys, edges, floor, s.net.allowance(s.net.dwell(s.packs))-base.cost())
+}
+
 // clusters is the route through the most and so smallest clusters that fits.
 func (s *seeder) clusters() (route, bool) {
-	return s.largest(s.net.len(), func(k int) []int32 { return s.tree.clusterTops(s.packs / float64(k+1)) })
+	return s.largest(1, s.net.len(), func(k int) []int32 { return s.tree.clusterTops(s.packs / float64(k+1)) })
 }
 
 // hubs is the route through the most positions, spread evenly over the field, that fits.
 func (s *seeder) hubs() (route, bool) {
-	return s.largest(s.net.len(), func(k int) []int32 { return s.net.hubs(k, s.want, s.rng) })
+	return s.largest(1, s.net.len(), func(k int) []int32 { return s.net.hubs(k, s.want, s.rng) })
 }
 
-// largest finds, by doubling and bisection, a large k of at most limit for which the route through nodes(k) fits.
-func (s *seeder) largest(limit int, nodes func(k int) []int32) (best route, found bool) {
+// largest finds, by doubling from start and bisection, a large k of at most limit for which the route through nodes(k) fits.
+func (s *seeder) largest(start, limit int, nodes func(k int) []int32) (best route, found bool) {
 	low, high := 0, limit+1
-	for k := 1; k <= limit; k = min(2*k, max(limit, k+1)) {
+	for k := max(start, 1); k <= limit; k = min(2*k, max(limit, k+1)) {
 		r, ok := s.try(nodes(k))
 		if !ok {
 			high = k
