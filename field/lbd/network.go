@@ -8,15 +8,18 @@ import (
 	"millrace.dev/field/lbd/node"
 )
 
+// Time is in ticks of the simulated clock.
+type Time = node.Time
+
 // Options steer a simulation.
 type Options struct {
 	Seed  uint64
-	Loss  float64   // part of frames lost on each link, 0 to below 1
-	Delay node.Time // longest time of a frame in ticks; 0 means 4
-	Epoch node.Time // 0 means a round of the sink, but long enough for the network's size
-	Start int       // sensor that starts the first wave; with Fixed it stays root
-	Fixed bool      // the root stays at Start (a depot) instead of moving to the weighted median
-	Reach float64   // metres that the sink may drive in a tour; 0 means Speed x Deadline of the instance
+	Loss  float64 // part of frames lost on each link, 0 to below 1
+	Delay Time    // longest time of a frame in ticks; 0 means 4
+	Epoch Time    // 0 means a round of the sink, but long enough for the network's size
+	Start int     // sensor that starts the first wave; with Fixed it stays root
+	Fixed bool    // the root stays at Start (a depot) instead of moving to the weighted median
+	Reach float64 // metres that the sink may drive in a tour; 0 means Speed x Deadline of the instance
 }
 
 // tries is how often a unicast is sent before it is given up.
@@ -29,13 +32,14 @@ const tickSeconds = 1e-3
 type Network struct {
 	in       *field.Instance
 	opt      Options
-	slot     node.Time
-	now      node.Time
+	slot     Time
+	now      Time
 	events   schedule
 	random   *rand.Rand
 	stations []station // sensors, then the sink
 	sink     *node.Sink
 	frames   []frame
+	number   uint32 // of the last frame
 	free     []int32
 	scratch  [node.MaxSize]byte
 	counts   Counts
@@ -50,8 +54,8 @@ type station struct {
 	node   *node.Node // nil for the sink
 	pos    field.Point
 	dead   bool
-	wake   node.Time // when the next wake-up is scheduled
-	parent node.ID   // as last seen
+	wake   Time    // when the next wake-up is scheduled
+	parent node.ID // as last seen
 	links  []link
 	queue  []node.Message // waiting to be sent
 	busy   bool
@@ -61,6 +65,7 @@ type station struct {
 type link struct {
 	to   int32
 	loss float64
+	seen uint32 // number of the last frame heard from there
 }
 
 // Counts are numbers of frames sent since the last call of ResetCounts, repetitions included.
@@ -75,7 +80,7 @@ type Counts struct {
 
 // LoopError is a way that leads back to where it began.
 type LoopError struct {
-	At  node.Time
+	At  Time
 	Way []string // ids of the sensors on it
 }
 
@@ -99,7 +104,7 @@ func New(in *field.Instance, opt Options) (*Network, error) {
 		return nil, err
 	}
 	if w.opt.Epoch == 0 {
-		w.opt.Epoch = max(w.slot*node.Time(64+4*len(in.Sensors)), node.Time(in.Sink.Deadline.Seconds()/tickSeconds))
+		w.opt.Epoch = max(w.slot*Time(64+4*len(in.Sensors)), Time(in.Sink.Deadline.Seconds()/tickSeconds))
 	}
 	if w.opt.Reach == 0 {
 		w.opt.Reach = in.Sink.Speed * in.Sink.Deadline.Seconds()
@@ -116,7 +121,7 @@ func New(in *field.Instance, opt Options) (*Network, error) {
 	w.sink = node.NewSink(node.SinkConfig{Moves: int(2 * w.budget()), Slot: w.slot})
 	for i := range in.Sensors {
 		if !w.stations[i].dead {
-			w.events.add(event{at: 1 + node.Time(w.random.Int64N(int64(w.slot))), kind: evStart, station: int32(i)})
+			w.events.add(event{at: 1 + Time(w.random.Int64N(int64(w.slot))), kind: evStart, station: int32(i)})
 		}
 	}
 	return w, nil
@@ -132,7 +137,7 @@ func (w *Network) connect() error {
 		s := &w.stations[i]
 		s.pos = w.in.Sensors[i].Pos
 		for _, v := range g.Neighbors(i) {
-			s.links = append(s.links, link{v, 1 - (1-w.opt.Loss)/g.ETX(i, int(v))})
+			s.links = append(s.links, link{to: v, loss: 1 - (1-w.opt.Loss)/g.ETX(i, int(v))})
 			w.longest = max(w.longest, s.pos.Dist(w.in.Sensors[v].Pos))
 		}
 	}
@@ -152,13 +157,13 @@ func (w *Network) budget() uint32 {
 }
 
 // Slot is the time that a unicast with all its repetitions takes at most, in ticks.
-func (w *Network) Slot() node.Time { return w.slot }
+func (w *Network) Slot() Time { return w.slot }
 
 // Epoch is the time from wave to wave, in ticks.
-func (w *Network) Epoch() node.Time { return w.opt.Epoch }
+func (w *Network) Epoch() Time { return w.opt.Epoch }
 
 // Now is the time in ticks.
-func (w *Network) Now() node.Time { return w.now }
+func (w *Network) Now() Time { return w.now }
 
 // View shows sensor i's node.
 func (w *Network) View(i int) node.View { return w.stations[i].node.View() }
@@ -187,8 +192,8 @@ func (w *Network) Move(i int, to field.Point) {
 	s.pos, s.links = to, nil
 	for j := range w.in.Sensors {
 		if j != i && to.Dist(w.stations[j].pos) <= w.in.Range {
-			s.links = append(s.links, link{int32(j), w.opt.Loss})
-			w.stations[j].links = append(w.stations[j].links, link{int32(i), w.opt.Loss})
+			s.links = append(s.links, link{to: int32(j), loss: w.opt.Loss})
+			w.stations[j].links = append(w.stations[j].links, link{to: int32(i), loss: w.opt.Loss})
 		}
 	}
 }
@@ -257,19 +262,10 @@ func (w *Network) leadsTo(i, root int) bool {
 			return true
 		}
 		parent := w.View(i).Parent
-		if parent == node.Nobody || !w.Alive(int(parent)) || !w.linked(i, int(parent)) {
+		if parent == node.Nobody || !w.Alive(int(parent)) || w.stations[i].linkTo(int32(parent)) == nil {
 			return false
 		}
 		i = int(parent)
-	}
-	return false
-}
-
-func (w *Network) linked(i, j int) bool {
-	for _, l := range w.stations[i].links {
-		if int(l.to) == j {
-			return true
-		}
 	}
 	return false
 }

@@ -6,7 +6,7 @@ import (
 
 // event is something that happens at a station.
 type event struct {
-	at      node.Time
+	at      Time
 	order   uint32
 	kind    uint8
 	station int32
@@ -29,6 +29,7 @@ type frame struct {
 	from  int32
 	to    int32 // station, -1 for everybody
 	try   int
+	id    uint32
 	acked bool
 	users int
 }
@@ -79,7 +80,7 @@ func (s *schedule) take() event {
 }
 
 // Run lets the network work until a moment. The error is a *LoopError.
-func (w *Network) Run(until node.Time) error {
+func (w *Network) Run(until Time) error {
 	for len(w.events.heap) > 0 && w.events.heap[0].at <= until && w.loop == nil {
 		e := w.events.take()
 		w.now = e.at
@@ -93,7 +94,7 @@ func (w *Network) Run(until node.Time) error {
 }
 
 // RunUntil lets the network work until the condition holds, looked at every tick ticks, or the moment is reached.
-func (w *Network) RunUntil(until, every node.Time, done func() bool) (bool, error) {
+func (w *Network) RunUntil(until, every Time, done func() bool) (bool, error) {
 	for w.now < until {
 		if done() {
 			return true, nil
@@ -140,7 +141,7 @@ func (w *Network) after(i int) {
 	if s.dead {
 		return
 	}
-	next := node.Time(0)
+	next := Time(0)
 	if s.node != nil {
 		s.queue = append(s.queue, s.node.Outbox()...)
 		next = s.node.NextWake()
@@ -194,6 +195,8 @@ func (w *Network) start(i int) {
 	fr := &w.frames[f]
 	fr.size = copy(fr.bytes[:], m.Append(w.scratch[:0]))
 	fr.from, fr.to, fr.try, fr.acked, fr.users = int32(i), -1, 0, false, 1
+	w.number++
+	fr.id = w.number
 	switch m.To {
 	case node.Nobody:
 	case node.SinkID:
@@ -241,7 +244,7 @@ func (w *Network) attempt(f int32) {
 }
 
 // delay is the time of a frame on the air.
-func (w *Network) delay() node.Time { return 1 + node.Time(w.random.Int64N(int64(w.opt.Delay))) }
+func (w *Network) delay() Time { return 1 + Time(w.random.Int64N(int64(w.opt.Delay))) }
 
 func (w *Network) count(from int, k node.Kind) {
 	w.counts.Kinds[k]++
@@ -256,17 +259,22 @@ func (w *Network) count(from int, k node.Kind) {
 	}
 }
 
-// hear delivers a frame, and sends the acknowledgement when it is for this station.
+// hear delivers a frame unless it is a repetition of one that was heard, and sends the acknowledgement when it is for
+// this station.
 func (w *Network) hear(i int, f int32) {
 	s, fr := &w.stations[i], &w.frames[f]
-	if !s.dead {
-		m, err := node.Decode(fr.bytes[:fr.size])
-		if err == nil {
+	l := s.linkTo(fr.from)
+	if s.dead || l == nil { // gone since it was sent
+		w.release(f)
+		return
+	}
+	if fr.to == int32(i) && w.random.Float64() >= l.loss {
+		fr.acked = true // its time is within that of the attempt
+	}
+	if l.seen != fr.id {
+		l.seen = fr.id
+		if m, err := node.Decode(fr.bytes[:fr.size]); err == nil {
 			w.deliver(i, m)
-		}
-		fr = &w.frames[f]
-		if loss, linked := w.linkTo(i, fr.from); fr.to == int32(i) && linked && w.random.Float64() >= loss {
-			fr.acked = true // its time is within that of the attempt
 		}
 	}
 	w.release(f)
@@ -280,13 +288,13 @@ func (w *Network) deliver(i int, m node.Message) {
 	}
 }
 
-func (w *Network) linkTo(i int, to int32) (loss float64, linked bool) {
-	for _, l := range w.stations[i].links {
-		if l.to == to {
-			return l.loss, true
+func (s *station) linkTo(to int32) *link {
+	for k := range s.links {
+		if s.links[k].to == to {
+			return &s.links[k]
 		}
 	}
-	return 0, false
+	return nil
 }
 
 // timeout ends an attempt: it is repeated, or confirmed or given up and the next message's turn comes.

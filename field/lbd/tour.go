@@ -17,7 +17,7 @@ type Tour struct {
 
 // Tour lets the sink make a tour from sensor start, while the network works on. It is over when the sink is
 // back, or at the moment until.
-func (w *Network) Tour(start int, until node.Time) (Tour, error) {
+func (w *Network) Tour(start int, until Time) (Tour, error) {
 	w.tour, w.touring = Tour{}, true
 	begun := w.now
 	s := &w.stations[len(w.in.Sensors)]
@@ -48,7 +48,7 @@ func (w *Network) driveSink() {
 	dist := s.pos.Dist(w.stations[to].pos)
 	w.tour.Length += dist
 	w.leave()
-	ticks := node.Time(dist / max(w.in.Sink.Speed, 1e-3) / tickSeconds)
+	ticks := Time(dist / max(w.in.Sink.Speed, 1e-3) / tickSeconds)
 	w.events.add(event{at: w.now + 1 + ticks, kind: evArrive, station: int32(len(w.in.Sensors))})
 }
 
@@ -69,10 +69,12 @@ func (w *Network) placeSink(i int) {
 	sink := int32(len(w.in.Sensors))
 	s := &w.stations[sink]
 	s.pos = w.stations[i].pos
-	s.links = append(s.links[:0], link{int32(i), w.opt.Loss})
-	s.links = append(s.links, w.stations[i].links...)
+	s.links = append(s.links[:0], link{to: int32(i), loss: w.opt.Loss})
+	for _, l := range w.stations[i].links {
+		s.links = append(s.links, link{to: l.to, loss: l.loss})
+	}
 	for _, l := range s.links {
-		w.stations[l.to].links = append(w.stations[l.to].links, link{sink, l.loss})
+		w.stations[l.to].links = append(w.stations[l.to].links, link{to: sink, loss: l.loss})
 	}
 }
 

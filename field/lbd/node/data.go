@@ -84,13 +84,17 @@ func (n *Node) uploadToSink(Time) {
 
 // acknowledged frees what the sink has.
 func (n *Node) acknowledged(m *Message) {
-	if n.atSink && m.Hi > n.seq {
+	if m.Hi > n.seq && m.Hi-n.seq <= n.held {
 		n.taken(m.Hi)
 	}
 }
 
-// nextStop answers the sink: the parent, or the next child that belongs to the core, heaviest first.
+// nextStop answers the sink: the parent, or the next child that belongs to the core, heaviest first. While a
+// wave is under way the sink has to wait.
 func (n *Node) nextStop(m *Message) {
+	if !n.ready {
+		return
+	}
 	reply := Message{Kind: NextRep, To: SinkID, Peer: Nobody}
 	if m.has(flagUp) {
 		if !n.isRoot() {

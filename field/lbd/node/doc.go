@@ -9,12 +9,17 @@
 // # What happens
 //
 // The root starts a wave: HELLO spreads and gives every node its rank (hops from the root) and a way at once. Then loads
-// come back, deepest nodes first: a node whose deeper neighbours have all settled JOINs the neighbour of lower rank that
-// carries least, per unit of energy left; LOAD tells the others. JOIN carries the load of the subtree and a histogram of
-// its nodes' loads in 16 buckets, so the root can choose the smallest threshold B such that at most Budget nodes
-// have a load above B: with links of at most r metres the sink can walk them all in 2 r Budget metres. THRESH spreads B; nodes above it
-// are the core and are visited. The first wave of all only finds the weighted median: MEDIAN_TOKEN walks
-// to the child that holds more than half of the load, REROOT turns the path around, and the new root starts the first real wave.
+// come back, deepest nodes first: a node whose deeper neighbours have all settled JOINs a neighbour of lower rank; LOAD tells
+// the others. JOIN carries the load of the subtree and a histogram of its nodes' loads in 16 buckets, so the root can choose the smallest
+// threshold B such that at most Budget nodes have a load above B: with links of at most r metres the sink can walk them all in
+// 2 r Budget metres. THRESH spreads B; the nodes above it are the core and are visited.
+//
+// Parents are chosen by least load per energy left, but a node that is visited anyway is preferred: load costs nothing there. The tree with
+// the smallest B so far is remembered; every other wave some nodes try what looks better than in it (join.go), and
+// THRESH says whether the result is kept. So the tree improves from wave to wave, follows the energy left, and stays where it is when nothing changes.
+//
+// The first wave of all only looks for the middle of the load: MEDIAN_TOKEN goes there, REROOT turns the way around, and the new root
+// starts the first real wave; later the root moves on by single hops (median.go, sides.go).
 //
 // The sink walks the core depth first: SINK_BEACON collects from a stop and those who hang from it (UPLOAD, ACK),
 // NEXT_REQ and NEXT_REP name the next stop. It turns back in time whatever the core looks like.

@@ -45,7 +45,7 @@ func (n *Node) bestParent() ID {
 // tryOf does in a wave: neighbours would all jump to the same one otherwise.
 const (
 	leaveFor = 90
-	tryOf    = 4
+	tryOf    = 2
 )
 
 // cost orders the neighbours of lower rank: least is best.

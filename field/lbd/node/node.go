@@ -64,6 +64,7 @@ type Node struct {
 	core     bool
 	upCore   bool // the parent belongs to the core
 	known    bool // a threshold was received
+	ready    bool // in this wave
 	nearby   []neighbour
 	children []child
 

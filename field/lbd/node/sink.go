@@ -14,6 +14,7 @@ type Sink struct {
 	way     []ID // stops from where it set out to where it is
 	root    int  // place of the root on the way, -1 before it is found
 	fresh   bool // the next place is visited for the first time
+	calls   int  // SINK_BEACONs sent here
 	moves   int
 	move    ID // where it wants to go, Nobody when it waits
 	wake    Time
@@ -62,25 +63,36 @@ func (s *Sink) Arrived(now Time) {
 	case s.root >= 0 && s.fresh:
 		s.collect(now)
 	default:
-		s.ask(now)
+		s.ask()
 	}
 }
 
 // ask asks for the next stop.
-func (s *Sink) ask(now Time) {
+func (s *Sink) ask() {
 	flags := uint16(0)
 	if s.root < 0 {
 		flags = flagUp
 	}
 	s.asking = true
 	s.out = append(s.out, Message{Kind: NextReq, From: SinkID, To: s.at(), Flags: flags})
-	s.wake = now + 4*s.cfg.Slot
+	s.wake = 0 // until the question has arrived
 }
 
 // collect calls for packets.
 func (s *Sink) collect(now Time) {
 	s.Stops++
-	s.asking, s.fresh = false, false
+	s.calls, s.asking, s.fresh = 0, false, false
+	s.call(now)
+}
+
+// maxAsks bounds how often the sink asks a node that is there but does not answer because a wave is under way.
+const maxAsks = 200
+
+// maxCalls bounds how often the sink calls at a stop: some may have missed the first one.
+const maxCalls = 3
+
+func (s *Sink) call(now Time) {
+	s.calls++
 	s.out = append(s.out, Message{Kind: SinkBeacon, From: SinkID, To: Nobody, Peer: s.at()})
 	s.wake = now + 4*s.cfg.Slot
 }
@@ -89,11 +101,13 @@ func (s *Sink) collect(now Time) {
 func (s *Sink) Wake(now Time) {
 	s.wake = 0
 	switch {
+	case !s.asking && s.calls < maxCalls:
+		s.call(now)
 	case !s.asking:
-		s.ask(now)
-	case s.tries < 3:
+		s.ask()
+	case s.tries < maxAsks:
 		s.tries++
-		s.ask(now)
+		s.ask()
 	default:
 		s.retreat()
 	}
@@ -108,7 +122,7 @@ func (s *Sink) Receive(now Time, m Message) {
 			s.last[m.From] = m.Hi
 		}
 		s.out = append(s.out, Message{Kind: Ack, From: SinkID, To: m.From, Hi: m.Hi})
-		if !s.asking {
+		if !s.asking && s.move == Nobody {
 			s.wake = now + 4*s.cfg.Slot
 		}
 	case m.Kind == NextRep && s.asking && m.From == s.at():
@@ -118,8 +132,12 @@ func (s *Sink) Receive(now Time, m Message) {
 }
 
 // Sent confirms or gives up a unicast of the sink.
-func (s *Sink) Sent(_ Time, m Message, ok bool) {
-	if m.Kind == NextReq && !ok && s.asking && m.To == s.at() {
+func (s *Sink) Sent(now Time, m Message, ok bool) {
+	switch {
+	case m.Kind != NextReq || !s.asking || m.To != s.at():
+	case ok:
+		s.wake = now + 4*s.cfg.Slot // for the answer
+	default:
 		s.retreat()
 	}
 }

@@ -23,7 +23,7 @@ func (n *Node) chooseThreshold(now Time) {
 	if fresh {
 		n.b, flags = b, flags|flagFresh
 	}
-	n.known, n.core = true, true
+	n.known, n.ready, n.core = true, true, true
 	n.spread(flags)
 	n.flush(now)
 }
@@ -54,7 +54,7 @@ func (n *Node) takeThreshold(now Time, m *Message) {
 	if m.From != n.parent || m.Wave != n.wave {
 		return
 	}
-	n.b, n.known, n.upCore = m.B, true, m.has(flagCore)
+	n.b, n.known, n.ready, n.upCore = m.B, true, true, m.has(flagCore)
 	n.core = n.upCore && inCore(n.load(), n.b, n.core, m.has(flagFresh))
 	if n.atSink {
 		n.sending, n.atSink = 0, false

@@ -63,6 +63,7 @@ func (n *Node) enter(now Time, w Wave, rank uint16, parent ID) {
 	for i := range n.nearby {
 		n.nearby[i].nudged = false
 	}
+	n.ready = false
 	n.set(tEpoch, 0)
 	n.set(tJoin, 0)
 	n.set(tLoad, 0)
@@ -204,7 +205,7 @@ func (n *Node) awaitDeeper(now Time) bool {
 		n.pollGap = 64 * n.cfg.Slot
 		n.poll = now + n.pollGap
 	} else if ask {
-		n.pollGap *= 2
+		n.pollGap *= 4
 		n.poll = now + n.pollGap
 	}
 	n.soon(tSettle, n.poll)
