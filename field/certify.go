@@ -18,6 +18,14 @@ func (s *solver) certify(ctx context.Context, known float64) Certificate {
 	return c
 }
 
+// withRouting adds the bound on routings to the sources that the evaluator heard last.
+func (s *solver) withRouting(c Certificate) Certificate {
+	if s.net.len() <= mostRouted {
+		c.Routing = roundUp(routingBound(s.net, s.wantedWeight(), s.eval.h.sources), loadUnit(s.net))
+	}
+	return c
+}
+
 // ownPackets is the bound that follows from every sensor sending at least its own packets once.
 func (s *solver) ownPackets() Certificate {
 	c := Certificate{Source: "own packets"}

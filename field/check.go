@@ -340,5 +340,8 @@ func (c *checker) certificate() error {
 	if b := c.p.Certificate.Bound; b > c.p.MaxLoad*(1+1e-9) || b < 0 || math.IsNaN(b) {
 		return wrong("its bound %g is not between 0 and its largest load %g", b, c.p.MaxLoad)
 	}
+	if r := c.p.Certificate.Routing; r > c.p.MaxLoad*(1+1e-6) || r < 0 || math.IsNaN(r) {
+		return wrong("its bound on routings %g is not between 0 and its largest load %g", r, c.p.MaxLoad)
+	}
 	return nil
 }

@@ -165,6 +165,9 @@ type Certificate struct {
 	Bound  float64 `json:"bound"`  // no plan that serves the same sensors has a smaller MaxLoad
 	Gap    float64 `json:"gap"`    // (MaxLoad - Bound) / MaxLoad, 0 when MaxLoad is 0
 	Source string  `json:"source"` // which argument gave the bound: "own packets", "cut", "flow"
+	// Routing is a second, weaker promise: no routing to the sensors that hear this plan's route, over any number of
+	// next hops, has a smaller MaxLoad. 0 when it was not computed (more than 5,000 sensors).
+	Routing float64 `json:"routing"`
 }
 
 // Reason says why a sensor is not served.

@@ -204,8 +204,8 @@ func (s *solver) solve(ctx context.Context) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		proof = c
 		s.settle(&best)
+		proof = s.withRouting(c)
 		p = s.eval.finish(&best)
 	}
 	return s.publish(ctx, p, proof)
