@@ -197,13 +197,16 @@ func (f *flowBound) charge(gradient bool) float64 {
 	}
 	price := f.length / (2 * (f.big - f.r))
 	ringMax, discMax := f.integrate(f.ring), 0.0
-	if f.net.in.Depot != nil {
+	switch {
+	case f.net.in.Depot != nil:
 		for u, p := range f.net.pos {
 			if p.Dist(*f.net.in.Depot) <= f.big {
 				discMax += f.b[u]
 			}
 		}
-	} else {
+	case f.length == 0 && f.r == 0:
+		discMax = f.samePlace()
+	default:
 		discMax = f.integrate(f.disc)
 	}
 	if gradient {
@@ -214,6 +217,16 @@ func (f *flowBound) charge(gradient bool) float64 {
 		f.respond(price)
 	}
 	return sum + price*ringMax + f.tours*discMax
+}
+
+// samePlace is the largest sum of upload prices at one place: what a sink that stays there can collect in the Buffer model.
+func (f *flowBound) samePlace() float64 {
+	sum, most := make(map[Point]float64, len(f.b)), 0.0
+	for u, p := range f.net.pos {
+		sum[p] += f.b[u]
+		most = max(most, sum[p])
+	}
+	return most
 }
 
 // spans calls add for each row of cells that touches the ring (or disc, when inner is 0) around p, with the run's

@@ -86,7 +86,7 @@ func mustSolve(t *testing.T, in *Instance, opt Options) *Plan {
 }
 
 func TestPlansOfAnyInstancePassTheCheck(t *testing.T) {
-	seeds := 150
+	seeds := 100
 	if testing.Short() {
 		seeds = 16
 	}
@@ -141,7 +141,7 @@ func TestSolveIsDeterministic(t *testing.T) {
 
 func TestNoTimeGivesTheStaticAnswer(t *testing.T) {
 	for _, upload := range []Upload{Listen, Buffer} {
-		in := square(100, 100, 30, 0, 4)
+		in := square(100, 100, 40, 0, 4)
 		in.Upload = upload
 		p := mustSolve(t, in, Options{Effort: 200})
 		if len(p.Stops) != 1 || len(p.Tours) != 1 || p.Tours[0].Length != 0 || p.Tours[0].Total != 0 {
