@@ -115,7 +115,7 @@ func (m *Mission) stopFeatures(c *collection) {
 
 // serves lists, per stop, the sensors whose packets are uploaded there, ascending.
 func (m *Mission) serves() [][]int32 {
-	stop := stopOf(m.Plan)
+	stop := m.StopOf()
 	lists := make([][]int32, len(m.Plan.Stops))
 	for i, s := range stop {
 		if s >= 0 {
@@ -125,8 +125,9 @@ func (m *Mission) serves() [][]int32 {
 	return lists
 }
 
-// stopOf is, per sensor, the stop at which its packets are uploaded, by itself or others; -1 for none.
-func stopOf(p *field.Plan) []int32 {
+// StopOf is, per sensor, the index of the stop at which its packets are uploaded, by itself or others; -1 for none.
+func (m *Mission) StopOf() []int32 {
+	p := m.Plan
 	const unknown = -2
 	stop := make([]int32, len(p.Parent))
 	for i := range stop {

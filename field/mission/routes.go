@@ -16,7 +16,7 @@ import (
 func (m *Mission) WriteRoutes(w io.Writer) error {
 	c := csv.NewWriter(w)
 	c.Write([]string{"index", "id", "role", "next", "stop", "load"})
-	stop := stopOf(m.Plan)
+	stop := m.StopOf()
 	for i := range m.Instance.Sensors {
 		role, next, at := "none", "", ""
 		switch parent := m.Plan.Parent[i]; {
@@ -51,7 +51,7 @@ func (m *Mission) WriteHeader(w io.Writer) error {
 #define MILLRACE_TO_SINK %#Xu  /* upload to the sink */
 #define MILLRACE_NONE %#Xu     /* not served, no stop */
 `, n, len(m.Plan.Stops), none-1, none)
-	stop := stopOf(m.Plan)
+	stop := m.StopOf()
 	array(b, kind, "millrace_next", n, func(i int) string {
 		switch parent := m.Plan.Parent[i]; parent {
 		case field.ToSink:
