@@ -79,37 +79,39 @@ func (e *evaluator) timely(r *route) bool {
 	return true
 }
 
-// spread notes at each anchor how many packets are uploaded nearest to it.
+// spread notes at each anchor how many packets are uploaded there: nearest to it on short tours, else within its reach.
 func (e *evaluator) spread(r *route) {
-	for _, tour := range r.tours {
+	const short = 64
+	for k, tour := range r.tours {
 		for i := range tour {
 			tour[i].use = 0
+			switch {
+			case e.net.in.Upload == Buffer:
+				tour[i].use = e.f.packets[tour[i].node]
+			case len(tour) > short:
+				e.net.index.near(tour[i].pos, e.net.reach, func(u int32) bool {
+					if e.h.stamp[u] == e.h.round && int(e.h.tour[u]) == k {
+						tour[i].use += e.f.packets[u]
+					}
+					return true
+				})
+			}
 		}
+	}
+	if e.net.in.Upload == Buffer {
+		return
 	}
 	for _, u := range e.h.sources {
 		tour := r.tours[e.h.tour[u]]
-		best, bestD := 0, math.Inf(1)
-		if len(tour) > 64 && e.net.in.Upload == Listen {
-			continue // too many pairs: credited below
+		if len(tour) > short {
+			continue
 		}
+		best, bestD := 0, math.Inf(1)
 		for i := range tour {
 			if d := e.net.pos[u].Dist(tour[i].pos); d < bestD {
 				best, bestD = i, d
 			}
 		}
 		tour[best].use += e.f.packets[u]
-	}
-	for _, tour := range r.tours {
-		if len(tour) <= 64 || e.net.in.Upload == Buffer {
-			continue
-		}
-		for i := range tour {
-			e.net.index.near(tour[i].pos, e.net.reach, func(u int32) bool {
-				if e.h.stamp[u] == e.h.round {
-					tour[i].use += e.f.packets[u]
-				}
-				return true
-			})
-		}
 	}
 }

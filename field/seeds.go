@@ -15,31 +15,29 @@ type seeder struct {
 	base  []anchor // the skeleton
 	cover []bool
 	packs float64 // packets of all wanted parts
+	slack float64 // how uneven the division of packets among tours is taken to be: 1 is even
 	want  []bool
 }
 
 // try makes a route through the skeleton and the given nodes; ok tells whether it keeps the deadline.
 func (s *seeder) try(nodes []int32) (r route, ok bool) {
 	anchors := s.anchors(nodes)
-	kicks := len(anchors)
-	if len(anchors) > 20_000 {
-		kicks = 0
-	}
-	r = s.net.deal(anchors, kicks, s.rng)
+	r = s.net.deal(anchors, min(len(anchors), 1000), s.rng)
 	for i := range r.tours {
 		s.net.slide(r.tours[i], 6)
 	}
 	return r, s.fit(&r)
 }
 
-// fit checks the deadline, with dwell divided evenly among anchors where there are several sinks.
+// fit checks the deadline; where there are several sinks their shares of the packets are not known yet, but guessed from
+// the numbers of anchors.
 func (s *seeder) fit(r *route) bool {
 	count := 0
 	for _, t := range r.tours {
 		count += len(t)
 	}
 	for _, t := range r.tours {
-		if !s.net.fits(t, s.packs*float64(len(t))/float64(count)) {
+		if !s.net.fits(t, min(s.packs*float64(len(t))/float64(count)*s.slack, s.packs)) {
 			return false
 		}
 	}

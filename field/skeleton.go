@@ -83,7 +83,7 @@ func (net *network) skeleton(want []bool, roots []int32, rng *rand.Rand) (r rout
 			net.chooseReps(tour, members)
 			net.slide(tour, 10)
 		}
-		next := net.deal(r.anchors(), kicksFor(len(reps)), rng)
+		next := net.deal(r.anchors(), kicksFor(len(reps))/4, rng)
 		if next.cost() < r.cost() {
 			r = next
 		}

@@ -13,7 +13,8 @@ import (
 const (
 	forSkeleton = 1 + iota
 	forSeeds
-	forSearch
+	forTours
+	forSearch // the last: each start of the search counts on from it
 )
 
 func (o Options) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(o.Seed, purpose)) }
@@ -234,6 +235,7 @@ const settlePasses = 60
 
 // settle evaluates the route for good, where that is cheap with the better of the two ways to grow the forest.
 func (s *solver) settle(r *route) {
+	s.shorten(r)
 	const cheap = 20_000
 	if s.net.len() > cheap || s.net.graph.etx != nil {
 		s.eval.run(r, 0, settlePasses)
@@ -251,6 +253,23 @@ func (s *solver) settle(r *route) {
 	}
 }
 
+// shorten spends more on the order of each tour and keeps what does not raise the load.
+func (s *solver) shorten(r *route) {
+	if !s.eval.run(r, 0, 4) {
+		return
+	}
+	before, _ := s.eval.f.worst()
+	better := r.clone()
+	for k, t := range better.tours {
+		better.tours[k] = s.net.arrange(t, false, kicksFor(len(t)), s.opt.rng(forTours))
+	}
+	if better.cost() < r.cost() && s.eval.run(&better, 0, 4) {
+		if after, _ := s.eval.f.worst(); after <= before {
+			*r = better
+		}
+	}
+}
+
 func (s *solver) isShut(sensor int) bool {
 	if len(s.shut) == 0 {
 		return false
@@ -263,7 +282,7 @@ func (s *solver) isShut(sensor int) bool {
 // of them for the rest or until the bound is reached.
 func (s *solver) bestRoute(ctx context.Context) (route, Certificate, error) {
 	var proof Certificate
-	routes, err := s.seeds(ctx)
+	starts, err := s.starts(ctx)
 	if err != nil {
 		return s.base, proof, err
 	}
@@ -271,17 +290,9 @@ func (s *solver) bestRoute(ctx context.Context) (route, Certificate, error) {
 	if steps == 0 {
 		steps = defaultEffort(s.net)
 	}
-	var starts []*search
 	known := math.Inf(1)
-	for i := range routes {
-		if s.eval.run(&routes[i], 0, 4) {
-			one := newSearch(s.eval, routes[i], s.opt.rng(forSearch+uint64(i)))
-			starts = append(starts, one)
-			known = min(known, one.bestLoad)
-		}
-	}
-	if len(starts) == 0 {
-		return s.base, proof, s.infeasible()
+	for _, one := range starts {
+		known = min(known, one.bestLoad)
 	}
 	s.opt.report("certificate", 0, 1)
 	proof = s.certify(ctx, known)
@@ -302,28 +313,49 @@ func (s *solver) bestRoute(ctx context.Context) (route, Certificate, error) {
 	return best.best, proof, err
 }
 
-// seeds lists the starting routes.
-func (s *solver) seeds(ctx context.Context) ([]route, error) {
+// starts makes the starting routes and keeps those that the evaluator accepts. Several sinks may receive less evenly than
+// guessed; then the guess becomes more careful. The skeleton is enough when it leaves every node its own packets, and the
+// last resort.
+func (s *solver) starts(ctx context.Context) ([]*search, error) {
 	d := s.newSeeder()
-	var routes []route
-	for i, seed := range []func() (route, bool){d.core, d.clusters, d.hubs} {
-		s.opt.report("seeds", i, 3)
-		if r, ok := seed(); ok {
-			routes = append(routes, r)
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	guesses := []float64{1}
+	if s.net.in.Vehicles() > 1 && s.net.in.Sink.Rate > 0 {
+		guesses = []float64{1, 1.4, 2, 4}
+	}
+	var list []*search
+	accept := func(r route, i int) {
+		if s.eval.run(&r, 0, 4) {
+			list = append(list, newSearch(s.eval, r, s.opt.rng(forSearch+uint64(i))))
 		}
 	}
-	if len(routes) == 0 {
-		routes = append(routes, s.base)
+	if accept(s.base, 0); len(list) > 0 && list[0].bestLoad <= list[0].floor {
+		return list, nil
 	}
-	return routes, ctx.Err()
+	spare := list
+	list = nil
+	for _, d.slack = range guesses {
+		for i, seed := range []func() (route, bool){d.core, d.clusters, d.hubs} {
+			s.opt.report("seeds", i, 3)
+			if r, ok := seed(); ok {
+				accept(r, i)
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		if len(list) > 0 {
+			return list, nil
+		}
+	}
+	if len(spare) == 0 {
+		return nil, s.infeasible()
+	}
+	return spare, nil
 }
 
 // newSeeder grows the reference tree: one root in each part, near the depot or the skeleton's stop.
 func (s *solver) newSeeder() *seeder {
-	d := &seeder{net: s.net, rng: s.opt.rng(forSeeds), tree: newForest(s.net), cover: make([]bool, s.net.len()), packs: s.packets(), want: s.want}
+	d := &seeder{net: s.net, rng: s.opt.rng(forSeeds), tree: newForest(s.net), cover: make([]bool, s.net.len()), packs: s.packets(), want: s.want, slack: 1}
 	d.base = s.base.anchors()
 	var roots []int32
 	for i := range d.base {
