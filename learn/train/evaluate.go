@@ -39,40 +39,54 @@ func NewEvaluator(e engine.Engine, m *nn.Model, loss nn.Loss, v *engine.Vectors)
 // the logits, a row a sample. The slices are valid during the call.
 type Each func(indices []int, labels []int32, logits []float32)
 
+// MaxConfusion is the number of classes up to which Evaluate counts a confusion matrix, whose
+// size is their square: 8 MB at most.
+const MaxConfusion = 1000
+
 // Evaluate runs over a whole data set, in order, and gives every batch to each unless that is
 // nil. A short last batch runs as a program of its own size, so that every sample counts once.
+// The confusion matrix is counted as well, for up to MaxConfusion classes.
 func (ev *Evaluator) Evaluate(ctx context.Context, ds data.Dataset, each Each) (Metrics, error) {
 	var m Metrics
-	if err := Fits(ev.model, ds); err != nil {
-		return m, err
+	if classes := len(ds.Classes()); classes <= MaxConfusion {
+		m.Confusion = make([][]int, classes)
+		for i := range m.Confusion {
+			m.Confusion[i] = make([]int, classes)
+		}
 	}
-	m.Confusion = make([][]int, len(ds.Classes()))
-	for i := range m.Confusion {
-		m.Confusion[i] = make([]int, len(ds.Classes()))
+	err := ev.measure(ctx, ds, each, &m)
+	return m, err
+}
+
+// measure adds a whole data set to the metrics; without a confusion matrix in them none is
+// counted.
+func (ev *Evaluator) measure(ctx context.Context, ds data.Dataset, each Each, m *Metrics) error {
+	if err := Fits(ev.model, ds); err != nil {
+		return err
 	}
 	loader, err := data.NewLoader(ds, data.LoaderOptions{
 		Plan: data.Plan{Batch: min(evalBatch, ds.Len())}, Epochs: 1, Workers: 1,
 	})
 	if err != nil {
-		return m, err
+		return err
 	}
 	defer loader.Close()
 	for {
 		b, err := loader.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return m, nil
+			return nil
 		}
 		if err != nil {
-			return m, err
+			return err
 		}
 		r, err := ev.runners.of(len(b.Indices))
 		if err != nil {
-			return m, err
+			return err
 		}
 		copy(r.x, b.X)
 		copy(r.y, b.Y)
 		if err := r.Run(engine.All, engine.Step{}); err != nil {
-			return m, err
+			return err
 		}
 		m.add(float64(r.loss[0]), r.logits, r.y, ev.ignore)
 		if each != nil {

@@ -7,6 +7,7 @@ import (
 
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/nn"
+	"millrace.dev/learn/optim"
 )
 
 // TestEvaluateCountsEverySampleOnce compares an evaluation in batches, the last one short, with
@@ -53,6 +54,38 @@ func TestEvaluateCountsEverySampleOnce(t *testing.T) {
 	}
 	if total != set.Len() {
 		t.Errorf("the confusion matrix counts %d of %d samples", total, set.Len())
+	}
+}
+
+// TestConfusionIsBounded has as many classes as a confusion matrix is counted for, and one more.
+func TestConfusionIsBounded(t *testing.T) {
+	e := newEngine(t, 1)
+	for classes, want := range map[int]int{MaxConfusion: MaxConfusion, MaxConfusion + 1: 0} {
+		m, err := nn.Sequential("wide", nn.Input("x", 2), nn.Dense{Units: classes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := data.NewFloats("few", []float32{1, 2, 3, 4}, []int{2}, []int32{0, int32(classes - 1)}, make([]string, classes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := New(Config{Model: m, Optimizer: optim.SGD(0), Schedule: optim.Constant(0.1), Train: set, Valid: set, Batch: 2, Epochs: 1, Engine: e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if e := tr.State().Epochs[0]; e.Valid.Samples != 2 || e.Valid.Confusion != nil {
+			t.Errorf("%d classes: the validation measured %d samples, its matrix has %d rows", classes, e.Valid.Samples, len(e.Valid.Confusion))
+		}
+		got, err := tr.Evaluate(context.Background(), set, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Samples != 2 || len(got.Confusion) != want {
+			t.Errorf("%d classes: %d samples, a matrix of %d rows, want %d", classes, got.Samples, len(got.Confusion), want)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ type Metrics struct {
 	LossSum   float64 `json:"loss_sum"`            // of the samples' losses
 	Correct   int     `json:"correct"`             // samples whose label has the largest logit
 	InTop     int     `json:"in_top"`              // samples whose label is among the TopK largest
-	Confusion [][]int `json:"confusion,omitempty"` // rows are labels, columns predictions; nil unless asked for
+	Confusion [][]int `json:"confusion,omitempty"` // rows are labels, columns predictions; nil when it was not counted
 }
 
 // TopK is the K of Metrics.InTop.

@@ -227,12 +227,9 @@ func (t *Trainer) endEpoch(ctx context.Context) error {
 	trained := time.Now()
 	e := Epoch{Number: t.epochNumber(), Step: t.state.Step, Train: t.state.Running, Duration: trained.Sub(t.epochStart)}
 	if t.cfg.Valid != nil {
-		m, err := t.eval.Evaluate(ctx, t.cfg.Valid, nil)
-		if err != nil {
+		if err := t.eval.measure(ctx, t.cfg.Valid, nil, &e.Valid); err != nil {
 			return fmt.Errorf("validation after epoch %d: %w", e.Number, err)
 		}
-		m.Confusion = nil
-		e.Valid = m
 	}
 	now := time.Now()
 	t.observe(now, SignalTrainLoss, "", e.Train.Loss())
