@@ -14,6 +14,7 @@ var verbs = []func(*console) *cobra.Command{
 	evalCommand,
 	predictCommand,
 	dataCommand,
+	fieldCommand,
 	whyCommand,
 	doctorCommand,
 	versionCommand,

@@ -40,6 +40,7 @@ type Network struct {
 	sink     *node.Sink
 	frames   []frame
 	number   uint32 // of the last frame
+	handled  int64  // events
 	free     []int32
 	scratch  [node.MaxSize]byte
 	counts   Counts

@@ -84,6 +84,7 @@ func (w *Network) Run(until Time) error {
 	for len(w.events.heap) > 0 && w.events.heap[0].at <= until && w.loop == nil {
 		e := w.events.take()
 		w.now = e.at
+		w.handled++
 		w.handle(e)
 	}
 	if w.loop != nil {

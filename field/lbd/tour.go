@@ -8,11 +8,11 @@ import (
 
 // Tour is what a tour of the sink came to.
 type Tour struct {
-	Length  float64 // metres driven, back to where it set out
-	Stops   int
-	Packets uint64
-	Skipped int // places that it headed for but which were dead
-	Time    time.Duration
+	Length  float64       `json:"length_m"` // driven, back to where it set out
+	Stops   int           `json:"stops"`
+	Packets uint64        `json:"packets"`
+	Skipped int           `json:"skipped"` // places that it headed for but which were dead
+	Time    time.Duration `json:"time"`
 }
 
 // Tour lets the sink make a tour from sensor start, while the network works on. It is over when the sink is
