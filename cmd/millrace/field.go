@@ -54,7 +54,7 @@ weight (packets a round), energy (joules) and alt (metres), or a GeoJSON file of
 		if err != nil {
 			return err
 		}
-		if err := claimPlanDir(out); err != nil {
+		if err := checkPlanDir(out); err != nil {
 			return err
 		}
 		if err := solve(cmd.Context(), c, m, o); err != nil {
@@ -62,6 +62,9 @@ weight (packets a round), energy (joules) and alt (metres), or a GeoJSON file of
 		}
 		grid, err := variantsFor(cmd.Context(), c, m, o.seed, variants)
 		if err != nil {
+			return err
+		}
+		if err := preparePlanDir(out); err != nil {
 			return err
 		}
 		files, err := m.WriteDir(out)
@@ -84,26 +87,33 @@ weight (packets a round), energy (joules) and alt (metres), or a GeoJSON file of
 	return cmd
 }
 
-// claimPlanDir makes the directory, or clears an earlier plan's missions out of it. A directory with anything else in it is refused.
-func claimPlanDir(dir string) error {
+// checkPlanDir refuses a directory that holds anything but an earlier plan.
+func checkPlanDir(dir string) error {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return os.MkdirAll(dir, 0o755)
-	}
-	if err != nil {
-		return badInputf("%w", err)
-	}
-	if len(entries) == 0 {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
 		return nil
+	case err != nil:
+		return badInputf("%w", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "plan.json")); err != nil {
 		return badInputf("%s is not empty and holds no plan: choose another directory with -o", dir)
 	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "mission") {
-			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
+	return nil
+}
+
+// preparePlanDir makes the directory, and clears the missions of an earlier plan out of it: it may have had more vehicles.
+func preparePlanDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "mission*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range old {
+		if err := os.Remove(name); err != nil {
+			return err
 		}
 	}
 	return nil

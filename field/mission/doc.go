@@ -6,7 +6,7 @@
 //	mission.waypoints  "QGC WPL 110" text of one vehicle (WriteWaypoints)
 //	plan.geojson, .kml, .gpx  sensors, links, stops and tours on the Earth (WriteGeoJSON, WriteKML, WriteGPX)
 //	routes.csv, .h   next hop of every node (WriteRoutes, WriteHeader)
-//	events.jsonl     the collection as timed events (Replay, WriteEvents)
+//	collection.jsonl     the collection as timed events (Replay, WriteEvents)
 //
 // # Coordinates and altitudes
 //

@@ -132,7 +132,7 @@ type output struct {
 
 // outputs lists all files of the mission; without a frame those that need places on the Earth are left out.
 func (m *Mission) outputs() []output {
-	list := []output{{"plan.json", m.Write}, {"routes.csv", m.WriteRoutes}, {"routes.h", m.WriteHeader}, {"events.jsonl", m.WriteEvents}}
+	list := []output{{"plan.json", m.Write}, {"routes.csv", m.WriteRoutes}, {"routes.h", m.WriteHeader}, {"collection.jsonl", m.WriteEvents}}
 	if m.Frame == nil {
 		return list
 	}

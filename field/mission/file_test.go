@@ -170,7 +170,7 @@ func TestWriteDir(t *testing.T) {
 	m := planned(t, func(in *field.Instance) { in.Sinks, in.Sink.Deadline = 2, 5*time.Minute })
 	dir := t.TempDir()
 	names, err := m.WriteDir(dir)
-	want := []string{"plan.json", "routes.csv", "routes.h", "events.jsonl", "plan.geojson", "plan.kml", "plan.gpx",
+	want := []string{"plan.json", "routes.csv", "routes.h", "collection.jsonl", "plan.geojson", "plan.kml", "plan.gpx",
 		"mission-1.plan", "mission-1.waypoints", "mission-2.plan", "mission-2.waypoints"}
 	if diff := cmp.Diff(want, names); err != nil || diff != "" {
 		t.Fatalf("%v %s", err, diff)

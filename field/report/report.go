@@ -32,7 +32,7 @@ const (
 	maxUnserved = 1_000
 )
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"num": num, "dur": dur}).Parse(page))
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"num": num, "dur": dur, "rounds": rounds, "whole": whole}).Parse(page))
 
 // Input is what a report is about.
 type Input struct {
@@ -180,7 +180,7 @@ func facts(m *mission.Mission) [][2]string {
 	}
 	list = append(list, [2]string{"Upload at a stop", upload})
 	if in.Sink.Rate > 0 {
-		list = append(list, [2]string{"Upload rate", num(in.Sink.Rate) + " packets/s"})
+		list = append(list, [2]string{"Upload rate", num(math.Round(in.Sink.Rate*10)/10) + " packets/s"})
 	}
 	if in.Sink.Turn > 0 {
 		list = append(list, [2]string{"Lost per stop", dur(in.Sink.Turn)})
@@ -422,13 +422,26 @@ func num(v float64) string {
 	return whole
 }
 
+func whole(v float64) string { return num(math.Round(v)) }
+
+// rounds writes a number of rounds: whole ones when there are many.
+func rounds(v float64) string {
+	if v >= 100 {
+		return whole(v)
+	}
+	return num(math.Round(v*10) / 10)
+}
+
 // dur writes a duration in whole seconds, or finer below ten.
 func dur(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
+	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond).String()
+	}
+	switch d = d.Round(time.Second); {
+	case d < time.Minute:
+		return d.String()
 	case d < time.Hour:
-		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Round(time.Second).Seconds())%60)
+		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	d = d.Round(time.Minute)
 	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
