@@ -56,7 +56,7 @@ func (c *checker) linkETX(i, j int) float64 {
 		return c.etx(i, j)
 	}
 	a, b := c.in.Sensors[i].Pos, c.in.Sensors[j].Pos
-	if a.Dist(b) > c.in.Range || anyCrossed(c.shields, a, b) {
+	if a.Dist(b) > c.in.Range*(1+1e-12) || anyCrossed(c.shields, a, b) {
 		return 0
 	}
 	return 1

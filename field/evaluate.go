@@ -17,9 +17,12 @@ type evaluator struct {
 
 func newEvaluator(net *network, want []bool) *evaluator {
 	e := &evaluator{net: net, f: newForest(net), h: newHearing(net), want: want, heard: make([]int32, net.parts)}
-	for _, w := range want {
-		if w {
+	for c, wanted := range net.wanted() {
+		if want[c] {
 			e.parts++
+		} else if wanted {
+			e.h.leave = resize(e.h.leave, net.parts)
+			e.h.leave[c] = true
 		}
 	}
 	return e

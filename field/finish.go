@@ -165,28 +165,28 @@ func (net *network) stab(legs [][2]Point, nodes []int32) []waypoint {
 	type interval struct {
 		leg    int
 		lo, hi float64
+		end    Point
 	}
 	var list []interval
 	index := newLegIndex(legs, net.reach)
 	for _, u := range nodes {
-		leg := index.nearest(net.pos[u])
+		leg, at := index.nearest(net.pos[u], func(q Point) bool { return net.hears(q, u) })
 		a, b := legs[leg][0], legs[leg][1]
-		lo, hi, ok := chord(net.pos[u], a, b, net.reach*(1-1e-9))
-		if !ok || len(net.shields) > 0 {
-			lo = partOf(nearest(net.pos[u], a, b), a, b)
-			hi = lo
+		v := interval{leg, partOf(at, a, b), partOf(at, a, b), at}
+		if lo, hi, ok := chord(net.pos[u], a, b, net.reach*(1-1e-9)); ok && len(net.shields) == 0 {
+			v = interval{leg, lo, hi, along(a, b, hi)}
 		}
-		list = append(list, interval{leg, lo, hi})
+		list = append(list, v)
 	}
 	slices.SortFunc(list, func(a, b interval) int {
 		return cmp.Or(cmp.Compare(a.leg, b.leg), cmp.Compare(a.hi, b.hi), cmp.Compare(a.lo, b.lo))
 	})
 	var out []waypoint
 	for _, v := range list {
-		if k := len(out) - 1; k >= 0 && out[k].leg == v.leg && out[k].part >= v.lo {
+		if k := len(out) - 1; k >= 0 && out[k].leg == v.leg && out[k].part >= v.lo && (v.lo < v.hi || out[k].pos == v.end) {
 			continue
 		}
-		out = append(out, waypoint{along(legs[v.leg][0], legs[v.leg][1], v.hi), v.leg, v.hi, -1})
+		out = append(out, waypoint{v.end, v.leg, v.hi, -1})
 	}
 	return out
 }

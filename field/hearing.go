@@ -11,6 +11,7 @@ type hearing struct {
 	tour    []int32 // per node: the tour that heard it first in that round
 	round   int32
 	sources []int32
+	leave   []bool // per connected part: not collected although it has packets; nil when all are
 }
 
 func newHearing(net *network) *hearing {
@@ -35,7 +36,7 @@ func (h *hearing) hear(r *route) []int32 {
 }
 
 func (h *hearing) add(u, tour int32) {
-	if h.stamp[u] != h.round {
+	if h.stamp[u] != h.round && (h.leave == nil || !h.leave[h.net.part[u]]) {
 		h.stamp[u], h.tour[u] = h.round, tour
 		h.sources = append(h.sources, u)
 	}

@@ -24,15 +24,17 @@ func newLegIndex(legs [][2]Point, reach float64) *legIndex {
 	return x
 }
 
-// nearest is the leg closest to p, among legs with a sample within two steps of it.
-func (x *legIndex) nearest(p Point) int {
-	best, least := 0, math.Inf(1)
+// nearest is the leg whose nearest point to p is closest and accepted, and that point, among legs with a sample within two
+// steps of p.
+func (x *legIndex) nearest(p Point, accept func(q Point) bool) (leg int, at Point) {
+	least := math.Inf(1)
 	x.points.near(p, 2*x.step, func(i int32) bool {
-		leg := x.legs[x.owner[i]]
-		if d := p.Dist(nearest(p, leg[0], leg[1])); d < least {
-			best, least = int(x.owner[i]), d
+		ends := x.legs[x.owner[i]]
+		q := nearest(p, ends[0], ends[1])
+		if d := p.Dist(q); d < least && accept(q) {
+			leg, at, least = int(x.owner[i]), q, d
 		}
 		return true
 	})
-	return best
+	return leg, at
 }

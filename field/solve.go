@@ -85,11 +85,13 @@ func (s *solver) packets() float64 {
 	return sum
 }
 
-// skeletonFits checks the skeleton; with several tours each is charged for all packets, so that any division of them fits,
-// unless dwell alone leaves no room, when an even division is charged.
+// skeletonFits checks the skeleton; with several tours by routing all packets to it, which decides what each receives.
 func (s *solver) skeletonFits() bool {
+	if s.net.in.Vehicles() > 1 && s.net.in.Sink.Rate > 0 {
+		return newEvaluator(s.net, s.want).run(&s.base, 0, 4)
+	}
 	for _, t := range s.base.tours {
-		if len(t) > 0 && !s.net.fits(t, s.packets()/float64(len(s.base.tours))) {
+		if len(t) > 0 && !s.net.fits(t, s.packets()) {
 			return false
 		}
 	}
@@ -189,6 +191,32 @@ func (s *solver) leaveOut() {
 			s.want[d.part] = false
 		}
 		s.base, _ = s.net.skeleton(s.want, s.roots, s.opt.rng(forSkeleton))
+	}
+	s.takeBack()
+}
+
+// takeBack serves parts after all that the skeleton hears on its way, while that fits.
+func (s *solver) takeBack() {
+	heard := make([]bool, s.net.parts)
+	for _, u := range newHearing(s.net).hear(&s.base) {
+		heard[s.net.part[u]] = true
+	}
+	weight := make([]float64, s.net.parts)
+	for u, c := range s.net.part {
+		weight[c] += s.net.weight[u]
+	}
+	packets := s.packets()
+	for c, wanted := range s.net.wanted() {
+		if !wanted || !heard[c] || s.want[c] {
+			continue
+		}
+		fits := true
+		for _, t := range s.base.tours { // charged to each tour, as nobody knows yet to which it goes
+			fits = fits && s.net.fits(t, packets+weight[c])
+		}
+		if s.want[c] = fits; fits {
+			packets += weight[c]
+		}
 	}
 }
 
