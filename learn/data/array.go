@@ -116,23 +116,6 @@ func (a *Array) Floats() []float32 {
 	return out
 }
 
-// Labels reads the elements as class labels: whole numbers from 0 to 2³¹-1. File names
-// the array in errors.
-func (a *Array) Labels(file string) ([]int32, error) {
-	if a.Type == F32 || a.Type == F64 {
-		return nil, wrongField(file, "labels", "are of type %v; want whole numbers", a.Type)
-	}
-	out := make([]int32, a.Len())
-	for i := range out {
-		v := a.integer(i)
-		if v < 0 || v > math.MaxInt32 {
-			return nil, wrongField(file, fmt.Sprintf("label %d", i), "%d is out of range", v)
-		}
-		out[i] = int32(v)
-	}
-	return out, nil
-}
-
 // Rows returns the first n rows as a view that shares the elements; n is at most the
 // first dimension.
 func (a *Array) Rows(n int) *Array {

@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"io"
@@ -47,9 +48,10 @@ func openCSV(path string, opt Options) (*Set, error) {
 // ReadCSV reads a table from r. Fields are separated by comma, semicolon or tab, whichever
 // the first line holds most of; a byte-order mark is skipped. The first line is a heading
 // when two of its fields are not numbers, or one that names the label column. The label column is given by heading or by number
-// from 1; when it is empty it is the one headed label, class, target or y, else the last. Its
-// values are class numbers when all are whole numbers from 0, else class names. Name stands
-// for the file in errors. The values may take limit bytes at most; 0 means DefaultLimit.
+// from 1; when it is empty it is the one headed label, class, target or y, else the last. Every
+// value that it holds is a class, called as it is spelled: in ascending order when all are
+// numbers, which must be whole then, else in alphabetic order. Name stands for the file in
+// errors. The values may take limit bytes at most; 0 means DefaultLimit.
 func ReadCSV(r io.Reader, name, label string, limit int64) (*Table, error) {
 	if limit == 0 {
 		limit = DefaultLimit
@@ -104,6 +106,10 @@ type csvReader struct {
 	table Table
 	place map[string]int32 // of each label seen, in order of appearance
 	names []string
+
+	words        bool  // a label is not a number
+	fraction     error // the first label that is no whole number
+	line, column int   // of the last label that was new
 }
 
 // first reads the heading or the first row, and finds the label column.
@@ -201,12 +207,8 @@ func (c *csvReader) row(record []string) error {
 func (c *csvReader) addLabel(name string) error {
 	at, ok := c.place[name]
 	if !ok {
-		line, column := c.FieldPos(c.label)
-		if name == "" {
-			return wrongCell(c.name, line, column, "label", "is empty")
-		}
-		if len(c.names) == maxClasses {
-			return wrongCell(c.name, line, column, "label", "there are more than %d different labels", maxClasses)
+		if err := c.newLabel(name); err != nil {
+			return err
 		}
 		at = int32(len(c.names))
 		name = strings.Clone(name)
@@ -217,20 +219,56 @@ func (c *csvReader) addLabel(name string) error {
 	return nil
 }
 
+// newLabel looks at a label that was not there before.
+func (c *csvReader) newLabel(name string) error {
+	c.line, c.column = c.FieldPos(c.label)
+	if name == "" {
+		return wrongCell(c.name, c.line, c.column, "label", "is empty")
+	}
+	v, err := strconv.ParseFloat(name, 64)
+	switch {
+	case errors.Is(err, strconv.ErrSyntax):
+		c.words = true
+	case c.fraction == nil && !whole(v):
+		c.fraction = wrongCell(c.name, c.line, c.column, "label", notAClass+", or choose another column with --label-column", clip(name))
+	}
+	if len(c.names) < maxClasses {
+		return nil
+	}
+	if err := c.measured(); err != nil {
+		return err
+	}
+	return wrongCell(c.name, c.line, c.column, "label", "there are more than %d different labels", maxClasses)
+}
+
+// measured is the error of labels that are measured numbers, not classes.
+func (c *csvReader) measured() error {
+	if c.words {
+		return nil // a number among names is a name
+	}
+	return c.fraction
+}
+
 // finish gives the classes their numbers.
 func (c *csvReader) finish() (*Table, error) {
 	if len(c.table.Labels) == 0 {
 		return nil, wrongFile(c.name, "there is a heading but no row")
 	}
-	final := make([]int32, len(c.names))
-	if highest, ok := classNumbers(c.names, final); ok {
-		c.table.Classes = numberNames(int(highest) + 1)
+	if err := c.measured(); err != nil {
+		return nil, err
+	}
+	if err := support(len(c.names), len(c.table.Labels)); err != nil {
+		return nil, wrongCell(c.name, c.line, c.column, "label", "%w", err)
+	}
+	c.table.Classes = slices.Clone(c.names)
+	if c.words {
+		slices.Sort(c.table.Classes)
 	} else {
-		c.table.Classes = slices.Sorted(slices.Values(c.names))
-		for i, name := range c.names {
-			at, _ := slices.BinarySearch(c.table.Classes, name)
-			final[i] = int32(at)
-		}
+		slices.SortFunc(c.table.Classes, compareNumbers)
+	}
+	final := make([]int32, len(c.names))
+	for i, name := range c.table.Classes {
+		final[c.place[name]] = int32(i)
 	}
 	for i, at := range c.table.Labels {
 		c.table.Labels[i] = final[at]
@@ -238,18 +276,11 @@ func (c *csvReader) finish() (*Table, error) {
 	return &c.table, nil
 }
 
-// classNumbers reads labels as class numbers; ok is false when one is not a whole number
-// from 0 up, or two spell the same number differently.
-func classNumbers(names []string, numbers []int32) (highest int32, ok bool) {
-	for i, name := range names {
-		n, err := strconv.ParseUint(name, 10, 31)
-		if err != nil || n >= maxClasses || strconv.FormatUint(n, 10) != name {
-			return 0, false
-		}
-		numbers[i] = int32(n)
-		highest = max(highest, int32(n))
-	}
-	return highest, true
+// compareNumbers orders spelled numbers by value, and those of one value by spelling.
+func compareNumbers(a, b string) int {
+	x, _ := strconv.ParseFloat(a, 64)
+	y, _ := strconv.ParseFloat(b, 64)
+	return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
 }
 
 // wrong turns an error of the CSV syntax into one with the place.

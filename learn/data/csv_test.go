@@ -1,8 +1,10 @@
 package data
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -25,9 +27,34 @@ func TestReadCSV(t *testing.T) {
 			values: []float32{1, 2, 3, 4}, labels: []int32{1, 0},
 		},
 		"class numbers": {
-			in:      "1,2,2\n3,4,0\n",
+			in:      "1,2,2\n3,4,0\n5,6,1\n",
 			columns: []string{"1", "2"}, classes: []string{"0", "1", "2"},
-			values: []float32{1, 2, 3, 4}, labels: []int32{2, 0},
+			values: []float32{1, 2, 3, 4, 5, 6}, labels: []int32{2, 0, 1},
+		},
+		"years": {
+			in:      "a,label\n1,2022\n2,2020\n3,2021\n4,2020\n",
+			columns: []string{"a"}, classes: []string{"2020", "2021", "2022"},
+			values: []float32{1, 2, 3, 4}, labels: []int32{2, 0, 1, 0},
+		},
+		"one label far above the others": {
+			in:      "a,label\n1,0\n3,1\n4,99999\n",
+			columns: []string{"a"}, classes: []string{"0", "1", "99999"},
+			values: []float32{1, 3, 4}, labels: []int32{0, 1, 2},
+		},
+		"negative numbers": {
+			in:      "1,1\n2,-1\n",
+			columns: []string{"1"}, classes: []string{"-1", "1"},
+			values: []float32{1, 2}, labels: []int32{1, 0},
+		},
+		"whole numbers written as fractions": {
+			in:      "1,10.0\n2,9.0\n",
+			columns: []string{"1"}, classes: []string{"9.0", "10.0"},
+			values: []float32{1, 2}, labels: []int32{1, 0},
+		},
+		"fractions among names": {
+			in:      "a,label\n1,1.5\n2,beta\n",
+			columns: []string{"a"}, classes: []string{"1.5", "beta"},
+			values: []float32{1, 2}, labels: []int32{0, 1},
 		},
 		"numbers that are names": {
 			in:      "1,007\n3,7\n",
@@ -66,6 +93,14 @@ func TestReadCSV(t *testing.T) {
 
 func TestWrongCSVIsNamed(t *testing.T) {
 	long := strings.Repeat("1,", csvMaxLine/2) + "2"
+	numbers := func(n int, label func(i int) string) string {
+		var b strings.Builder
+		b.WriteString("a,label\n")
+		for i := range n {
+			fmt.Fprintf(&b, "1,%s\n", label(i))
+		}
+		return b.String()
+	}
 	for _, c := range []struct{ in, label, want string }{
 		{"", "", "t.csv: the file is empty"},
 		{"a,label\n", "", "t.csv: there is a heading but no row"},
@@ -79,6 +114,12 @@ func TestWrongCSVIsNamed(t *testing.T) {
 		{"1,2,\"x\n", "", "t.csv:1:8: extraneous or missing"},
 		{"a,b\n1,2\n", "c", `t.csv: label column: there is no column "c"; there are a, b`},
 		{"1,2\n1,2\n", "3", `t.csv: label column: there is no column "3"; there are 1, 2`},
+		{"a,price\n1,3\n2, 4.5\n3,5.5\n", "", "t.csv:3:4: label: 4.5 is not a whole number; labels are classes, and numbers are not predicted here"},
+		{"a,price\n1,3\n2,nan\n", "", "t.csv:3:3: label: nan is not a whole number"},
+		{numbers(120, strconv.Itoa), "", "t.csv:121:3: label: 120 samples have 120 different labels, which leaves fewer than two to learn each class from"},
+		{numbers(400, func(i int) string { return fmt.Sprint(min(i, 201)) }), "", "t.csv:203:3: label: 400 samples have 202 different labels"},
+		{numbers(maxClasses+1, strconv.Itoa), "", "t.csv:65538:3: label: there are more than 65536 different labels"},
+		{numbers(maxClasses+1, func(i int) string { return fmt.Sprint(i, ".5") }), "", "t.csv:2:3: label: 0.5 is not a whole number"},
 		{"1,x\n" + long, "", "t.csv:2: the line is longer than 1048576 bytes"},
 	} {
 		_, err := ReadCSV(strings.NewReader(c.in), "t.csv", c.label, 0)

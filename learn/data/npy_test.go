@@ -2,6 +2,8 @@ package data
 
 import (
 	"bytes"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -138,22 +140,15 @@ func TestWrongNPYIsNamed(t *testing.T) {
 }
 
 func TestArrayConversions(t *testing.T) {
-	a, err := NewArray([]int64{0, 5, 1 << 40}, 3)
+	a, err := NewArray([]int64{0, -5, 1 << 40}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Labels("l"); err == nil || err.Error() != "l: label 2: 1099511627776 is out of range" {
-		t.Errorf("got %v", err)
-	}
-	if got, err := a.Rows(2).Labels("l"); err != nil || !slices.Equal(got, []int32{0, 5}) {
+	if got, err := a.wholeNumbers("l"); err != nil || !slices.Equal(got, []int64{0, -5, 1 << 40}) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	b, err := NewArray([]int32{-1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Labels("l"); err == nil {
-		t.Error("a label is negative")
+	if got, err := a.Rows(2).wholeNumbers("l"); err != nil || !slices.Equal(got, []int64{0, -5}) {
+		t.Errorf("got %v, %v", got, err)
 	}
 	f, err := NewArray([]float32{1.5, -2}, 2, 1)
 	if err != nil {
@@ -162,8 +157,17 @@ func TestArrayConversions(t *testing.T) {
 	if !slices.Equal(f.Floats(), []float32{1.5, -2}) {
 		t.Errorf("got %v", f.Floats())
 	}
-	if _, err := f.Labels("l"); err == nil {
-		t.Error("labels are floats")
+	for i, v := range []float32{1.5, float32(math.NaN()), float32(math.Inf(1)), 1 << 60} {
+		f, err := NewArray([]float32{3, -2, v}, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Rows(2).wholeNumbers("l"); err != nil || !slices.Equal(got, []int64{3, -2}) {
+			t.Errorf("got %v, %v", got, err)
+		}
+		if _, err := f.wholeNumbers("l"); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("l: label 2: %v is not a whole number; labels are classes", float64(v))) {
+			t.Errorf("case %d: got %v", i, err)
+		}
 	}
 	if _, err := NewArray([]uint8{1, 2}, 3); err == nil {
 		t.Error("two values make three")

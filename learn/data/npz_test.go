@@ -160,7 +160,7 @@ func TestOpenNPZRefuses(t *testing.T) {
 		}
 		return a
 	}
-	f32, err := NewArray([]float32{1, 2}, 2)
+	f32, err := NewArray([]float32{1, 2.5}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestOpenNPZRefuses(t *testing.T) {
 	}{
 		{"holds q; want x_train and y_train", []NamedArray{{"q", u8(1, 1)}}},
 		{"3 labels for the 2 samples of", []NamedArray{{"x", u8(4, 2, 2)}, {"y", u8(3, 3)}}},
-		{"y.npy: labels: are of type float32", []NamedArray{{"x", u8(4, 2, 2)}, {"y", f32}}},
+		{"y.npy: label 1: 2.5 is not a whole number; labels are classes", []NamedArray{{"x", u8(4, 2, 2)}, {"y", f32}}},
 		{"y.npy: labels: have shape [2 2]", []NamedArray{{"x", u8(4, 2, 2)}, {"y", u8(4, 2, 2)}}},
 		{"the data set is empty", []NamedArray{{"x", u8(0, 0, 2)}, {"y", u8(0, 0)}}},
 		{"there is no such array", []NamedArray{{"x_train", u8(4, 2, 2)}, {"y_train", u8(2, 2)}, {"x_test", u8(2, 1, 2)}}},

@@ -55,6 +55,9 @@ func Open(name string, opt Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	if classes := set.Train.Classes(); len(classes) == 1 {
+		return nil, wrongFile(name, "every sample is of the class %q; want two classes at least, with one there is nothing to learn", classes[0])
+	}
 	set.Name = name
 	if set.Origin == "" {
 		set.Origin = name
@@ -82,6 +85,9 @@ func open(name string, opt Options) (*Set, error) {
 		return openCSV(name, opt)
 	case strings.HasSuffix(base, ".npz"):
 		return openNPZ(name, opt)
+	case strings.HasSuffix(base, ".npy"):
+		return nil, wrongFile(name, "a .npy file holds one array; samples and their labels go together into an .npz file: numpy.savez(%q, x=samples, y=labels)",
+			strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))+".npz")
 	case strings.Contains(base, "-idx"):
 		return openIDXPair(name, opt)
 	}
@@ -90,8 +96,10 @@ func open(name string, opt Options) (*Set, error) {
 
 // unknown says that a name is neither known nor a path, and what may have been meant.
 func unknown(name string, cause error) error {
-	looksLikePath := strings.ContainsAny(name, `/\.`)
-	if looksLikePath || name == "" {
+	if name == "" {
+		return wrongFile("data set (--data)", "its name is empty; want a path, or one of %s", strings.Join(Names(), ", "))
+	}
+	if strings.ContainsAny(name, `/\.`) {
 		return wrongFile(name, "%w; the data sets known by name are %s", plainCause(cause), strings.Join(Names(), ", "))
 	}
 	hint := ""

@@ -18,7 +18,7 @@ func TestUnknownNames(t *testing.T) {
 		"imagenet":      "imagenet: no data set of this name, and no such file or folder; known are fashion-mnist-mini, fashion-mnist, mnist",
 		"./my/pictures": "./my/pictures: no such file or directory; the data sets known by name are fashion-mnist-mini, fashion-mnist, mnist",
 		"flowers.csv":   "flowers.csv: no such file or directory",
-		"":              ": no such file or directory",
+		"":              "data set (--data): its name is empty; want a path, or one of fashion-mnist-mini, fashion-mnist, mnist",
 	} {
 		_, err := Open(name, Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
