@@ -36,8 +36,13 @@ func (l Loss) Target(pred graph.Spec) graph.Spec {
 	return pred
 }
 
-// Apply appends the loss to g.
-func (l Loss) Apply(g *graph.Graph, pred, target *graph.Value) *graph.Value {
+// Apply appends the loss to g, under the path "loss".
+func (l Loss) Apply(g *graph.Graph, pred, target *graph.Value) (v *graph.Value) {
+	g.Scope("loss", func() { v = l.apply(g, pred, target) })
+	return v
+}
+
+func (l Loss) apply(g *graph.Graph, pred, target *graph.Value) *graph.Value {
 	if l.Classifies() {
 		a := graph.XentAttr{Smoothing: l.Smoothing, Ignore: graph.NoIgnore}
 		if l.Ignore != nil {

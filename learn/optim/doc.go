@@ -8,6 +8,6 @@
 //	Graph.Train ── gradients ──▶ Optimizer.Apply ── updates ──▶ engine.Compile
 //	step ── Schedule ──▶ rate ── Hyper ──▶ input "hyper" of that step's run
 //
-// An Optimizer with Decay nil lets weight decay pull at every param; package train fills in the
-// model's own choice, which spares biases and normalisations. Errors are those of the graph.
+// An Optimizer with Decay nil lets the rule's weight decay pull at every param; package train
+// fills in the model's own choice, which spares biases and normalisations. Errors are those of the graph.
 package optim

@@ -13,9 +13,11 @@ const HyperInput = "hyper"
 // Optimizer is a rule with its constants. Make one with SGD, Adam, AdamW, RMSProp or LARS and
 // change fields as needed.
 type Optimizer struct {
-	Rule  graph.UpdateAttr
-	Clip  float32                 // bound on the norm of all gradients together; 0 for none
-	Decay func(param string) bool // which params the rule's weight decay applies to; nil for all
+	Rule graph.UpdateAttr
+	Clip float32 // bound on the norm of all gradients together; 0 for none
+	// Decay gives the weight decay of a param, in the rule's place, so that groups of params may
+	// have factors of their own and others none; nil for the rule's on all.
+	Decay func(param string) float64
 }
 
 // SGD is stochastic gradient descent with momentum (0 for none).
@@ -98,14 +100,15 @@ func (o Optimizer) Apply(g *graph.Graph) error {
 		for i, d := range g.Grads {
 			grads[i] = d.Value
 		}
-		c := g.Apply("clip_scale", graph.ClipAttr{Max: o.Clip}, grads...)
+		var c []*graph.Value
+		g.Scope("clip", func() { c = g.Apply("clip_scale", graph.ClipAttr{Max: o.Clip}, grads...) })
 		g.Output("gradient_norm", c[0])
 		scale = c[1]
 	}
 	for _, d := range g.Grads {
 		rule := o.Rule
-		if o.Decay != nil && !o.Decay(d.Param.Name) {
-			rule.Decay = 0
+		if o.Decay != nil {
+			rule.Decay = o.Decay(d.Param.Name)
 		}
 		in := []*graph.Value{hyper, scale, d.Param, d.Value}
 		for k := range rule.Slots() {

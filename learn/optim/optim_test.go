@@ -113,14 +113,16 @@ func TestClipIsOverAllParams(t *testing.T) {
 	}
 }
 
-func TestDecayOfSome(t *testing.T) {
+// TestDecayOfGroups gives two params factors of their own and spares a third.
+func TestDecayOfGroups(t *testing.T) {
 	g := graph.New()
-	loss := g.Sum(g.Mul(g.Param("a", 2), g.Param("b", 2)))
+	loss := g.Sum(g.Mul(g.Mul(g.Param("a", 2), g.Param("b", 2)), g.Param("c", 2)))
 	if err := g.Train(loss); err != nil {
 		t.Fatal(err)
 	}
 	o := AdamW(0.1)
-	o.Decay = func(param string) bool { return param == "a" }
+	groups := map[string]float64{"a": 0.5, "b": 0.25}
+	o.Decay = func(param string) float64 { return groups[param] }
 	if err := o.Apply(g); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,7 @@ func TestDecayOfSome(t *testing.T) {
 			found[n.In[2].Name] = n.Attr.(graph.UpdateAttr).Decay
 		}
 	}
-	if found["a"] != 0.1 || found["b"] != 0 || len(found) != 2 {
+	if found["a"] != 0.5 || found["b"] != 0.25 || found["c"] != 0 || len(found) != 3 {
 		t.Errorf("decays %v", found)
 	}
 }

@@ -15,7 +15,7 @@ const (
 )
 
 // StepGraph is one training step of a model's first output: forward, loss, gradients, update.
-// Unless the optimizer says which params decay, those do that Model.Decays names.
+// Unless the optimizer gives each param its decay, those that Model.Decays names have the rule's.
 func StepGraph(m *nn.Model, batch int, loss nn.Loss, opt optim.Optimizer) (*graph.Graph, error) {
 	g := graph.New()
 	l := lossGraph(g, m, batch, loss, nn.Train)
@@ -26,7 +26,12 @@ func StepGraph(m *nn.Model, batch int, loss nn.Loss, opt optim.Optimizer) (*grap
 		return nil, err
 	}
 	if opt.Decay == nil {
-		opt.Decay = m.Decays
+		opt.Decay = func(param string) float64 {
+			if m.Decays(param) {
+				return opt.Rule.Decay
+			}
+			return 0
+		}
 	}
 	if err := opt.Apply(g); err != nil {
 		return nil, err

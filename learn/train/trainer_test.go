@@ -269,9 +269,9 @@ func vectors(t testing.TB, features, classes int) data.Dataset {
 // the optimizer says otherwise.
 func TestDecay(t *testing.T) {
 	for name, c := range map[string]struct {
-		decay func(string) bool
+		decay func(string) float64
 		all   bool
-	}{"by default": {nil, false}, "everywhere": {func(string) bool { return true }, true}} {
+	}{"by default": {nil, false}, "everywhere": {func(string) float64 { return 0.25 }, true}} {
 		opt := optim.SGD(0)
 		opt.Rule.Decay, opt.Decay = 0.5, c.decay
 		g, err := StepGraph(net(t), 4, nn.Loss{}, opt)
