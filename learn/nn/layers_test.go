@@ -33,7 +33,11 @@ func TestShapesAndWeights(t *testing.T) {
 		"max pool":        {image(), nn.MaxPool{Size: 2}, []int{4, 4, 6}, 0, 0, 0},
 		"max pool same":   {image(), nn.MaxPool{Size: 2, Pad: nn.Same}, []int{5, 4, 6}, 0, 0, 0},
 		"avg pool":        {image(), nn.AvgPool{Size: 3, Stride: 1}, []int{7, 6, 6}, 0, 0, 0},
+		"max pool 3×1":    {image(), nn.MaxPool{Size: 3, Size2: 1}, []int{3, 8, 6}, 0, 0, 0},
+		"avg pool 1×4":    {image(), nn.AvgPool{Size: 1, Size2: 4}, []int{9, 2, 6}, 0, 0, 0},
+		"avg pool stride": {image(), nn.AvgPool{Size: 1, Size2: 4, Stride: 2}, []int{5, 3, 6}, 0, 0, 0},
 		"global avg pool": {image(), nn.GlobalAvgPool{}, []int{6}, 0, 0, 0},
+		"global max pool": {image(), nn.GlobalMaxPool{}, []int{6}, 0, 0, 0},
 		"batch norm":      {image(), nn.BatchNorm{}, []int{9, 8, 6}, 12, 12, 0},
 		"layer norm":      {nn.Input("x", 5), nn.LayerNorm{}, []int{5}, 10, 0, 0},
 		"dropout":         {nn.Input("x", 5), nn.Dropout{Rate: 0.5}, []int{5}, 0, 0, 0},
@@ -77,7 +81,8 @@ func TestMisuse(t *testing.T) {
 		"conv of a vector":      {nn.Input("x", 5), nn.Conv2D{Filters: 1, Kernel: 1}, []string{"m/conv2d_1", "[2 5]"}},
 		"conv of no filters":    {image(), nn.Conv2D{Kernel: 1}, []string{"m/conv2d_1", "filters"}},
 		"kernel too large":      {image(), nn.Conv2D{Filters: 1, Kernel: 20}, []string{"m/conv2d_1", "[2 9 8 6]", "[20 20 6 1]"}},
-		"kernel beyond bounds":  {image(), nn.Conv2D{Filters: 1, Kernel: 1 << 40}, []string{"m/conv2d_1", "kernel"}},
+		"kernel beyond bounds":  {image(), nn.Conv2D{Filters: 1, Kernel: 1 << 40}, []string{"m/conv2d_1", "window"}},
+		"pool without columns":  {image(), nn.MaxPool{Size: 2, Size2: -1}, []string{"m/max_pool_1", "window 2×-1"}},
 		"negative pads":         {image(), nn.MaxPool{Size: 2, Pad: nn.Explicit, Pads: [4]int{-1}}, []string{"m/max_pool_1", "pads"}},
 		"unknown padding":       {image(), nn.Conv2D{Filters: 1, Kernel: 1, Pad: "most"}, []string{"m/conv2d_1", `"most"`}},
 		"groups do not divide":  {image(), nn.Conv2D{Filters: 4, Kernel: 1, Groups: 4}, []string{"m/conv2d_1", "4 groups", "6 channels"}},
@@ -101,6 +106,43 @@ func TestMisuse(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPools compares pools of windows that are not square, and the maximum over whole images of
+// which some are too large for one window, with what loops give.
+func TestPools(t *testing.T) {
+	const channels = 2
+	value := func(_ string, i int) float32 { return float32(i*7919%1009) - 500 }
+	for _, size := range [][2]int{{1, 1}, {6, 8}, {15, 17}, {16, 16}, {3, 300}, {520, 2}} {
+		rows, columns := size[0], size[1]
+		at := func(n, y, x, c int) float32 { return value("", ((n*rows+y)*columns+x)*channels+c) }
+		most := func(n, y, x, height, width, c int) float32 {
+			m := at(n, y, x, c)
+			for i := range height {
+				for j := range width {
+					m = max(m, at(n, y+i, x+j, c))
+				}
+			}
+			return m
+		}
+		m := sequence(t, nn.Input("x", rows, columns, channels), nn.GlobalMaxPool{})
+		for i, got := range forward(t, m, 2, nn.Eval, value)[0].F32() {
+			if want := most(i/channels, 0, 0, rows, columns, i%channels); got != want {
+				t.Errorf("maximum of %v: %v, want %v", size, got, want)
+			}
+		}
+		if rows < 3 || columns < 2 {
+			continue
+		}
+		m = sequence(t, nn.Input("x", rows, columns, channels), nn.MaxPool{Size: 3, Size2: 2})
+		height, width := rows/3, columns/2
+		for i, got := range forward(t, m, 1, nn.Eval, value)[0].F32() {
+			c, x, y := i%channels, i/channels%width, i/channels/width
+			if want := most(0, 3*y, 2*x, 3, 2, c); got != want || y >= height {
+				t.Errorf("3×2 windows of %v: %v at %d, want %v", size, got, i, want)
+			}
+		}
 	}
 }
 

@@ -65,6 +65,7 @@ func init() {
 	mustRegister(Register[MaxPool]())
 	mustRegister(Register[AvgPool]())
 	mustRegister(Register[GlobalAvgPool]())
+	mustRegister(Register[GlobalMaxPool]())
 	mustRegister(Register[BatchNorm]())
 	mustRegister(Register[LayerNorm]())
 	mustRegister(Register[Dropout]())

@@ -56,7 +56,8 @@ func (c Conv2D) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	if groups < 1 || ch%groups != 0 || c.Filters%groups != 0 {
 		return b.Failf(in, "%d groups do not divide %d channels and %d filters", groups, ch, c.Filters)
 	}
-	win, ok := window(b, in, kh, kw, c.Stride, c.Dilation, c.Pad, c.Pads)
+	stride := orOne(c.Stride, 1)
+	win, ok := window(b, in, [2]int{kh, kw}, [2]int{stride, stride}, orOne(c.Dilation, 1), c.Pad, c.Pads)
 	if !ok {
 		return nil
 	}
@@ -103,9 +104,10 @@ func (d DepthwiseConv2D) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	}.Build(b, in)
 }
 
-// MaxPool takes the maximum of each Size×Size window; zero Stride means Size.
+// MaxPool takes the maximum of each window. Zero Stride means that windows do not overlap.
 type MaxPool struct {
-	Size   int
+	Size   int     // rows and columns of the window
+	Size2  int     `json:",omitempty"` // columns, where they differ from the rows
 	Stride int     `json:",omitempty"`
 	Pad    Padding `json:",omitempty"`
 	Pads   [4]int  `json:",omitzero"`
@@ -123,17 +125,19 @@ func (p MaxPool) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	if !ok {
 		return nil
 	}
-	win, ok := window(b, in, p.Size, p.Size, orOne(p.Stride, p.Size), 1, p.Pad, p.Pads)
+	taps := [2]int{p.Size, orOne(p.Size2, p.Size)}
+	win, ok := poolWindow(b, in, taps, p.Stride, p.Pad, p.Pads)
 	if !ok {
 		return nil
 	}
-	return one(b.Graph.MaxPool(x, [2]int{p.Size, p.Size}, win))
+	return one(b.Graph.MaxPool(x, taps, win))
 }
 
-// AvgPool takes the mean of each Size×Size window; zero Stride means Size. Padding does not
-// count unless CountPad is set.
+// AvgPool takes the mean of each window. Zero Stride means that windows do not overlap. Padding
+// does not count unless CountPad is set.
 type AvgPool struct {
-	Size     int
+	Size     int     // rows and columns of the window
+	Size2    int     `json:",omitempty"` // columns, where they differ from the rows
 	Stride   int     `json:",omitempty"`
 	Pad      Padding `json:",omitempty"`
 	Pads     [4]int  `json:",omitzero"`
@@ -152,11 +156,12 @@ func (p AvgPool) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	if !ok {
 		return nil
 	}
-	win, ok := window(b, in, p.Size, p.Size, orOne(p.Stride, p.Size), 1, p.Pad, p.Pads)
+	taps := [2]int{p.Size, orOne(p.Size2, p.Size)}
+	win, ok := poolWindow(b, in, taps, p.Stride, p.Pad, p.Pads)
 	if !ok {
 		return nil
 	}
-	return one(b.Graph.AvgPool(x, [2]int{p.Size, p.Size}, win, p.CountPad))
+	return one(b.Graph.AvgPool(x, taps, win, p.CountPad))
 }
 
 // GlobalAvgPool is the mean over rows and columns: [H W C] → [C].
@@ -177,6 +182,43 @@ func (GlobalAvgPool) Build(b *Builder, in []*graph.Value) []*graph.Value {
 	return one(b.Graph.Mean(x, 1, 2))
 }
 
+// GlobalMaxPool is the maximum over rows and columns: [H W C] → [C].
+type GlobalMaxPool struct{}
+
+// Kind is "global_max_pool".
+func (GlobalMaxPool) Kind() string { return "global_max_pool" }
+
+// On applies the layer without a name.
+func (p GlobalMaxPool) On(x *Node) *Node { return Apply(p, x) }
+
+// maxTaps bounds the window of one pooling operation.
+const maxTaps = 255
+
+// Build appends the layer: one pool where the image is small enough, else down the columns and
+// then along the row that is left.
+func (GlobalMaxPool) Build(b *Builder, in []*graph.Value) []*graph.Value {
+	x, ok := b.one(in, 4)
+	if !ok {
+		return nil
+	}
+	s := x.Shape()
+	pool := func(rows, columns int) {
+		taps := [2]int{rows, columns}
+		w := graph.Window{Stride: taps, Dilation: [2]int{1, 1}}
+		x = b.Graph.MaxPool(x, taps, w.Same(x.Shape()[1], x.Shape()[2], rows, columns))
+	}
+	if rows, columns := s[1], s[2]; rows > 0 && columns > 0 && rows <= maxTaps/columns {
+		pool(rows, columns)
+	}
+	for b.Graph.Err() == nil && x.Shape()[1] > 1 {
+		pool(min(x.Shape()[1], maxTaps), 1)
+	}
+	for b.Graph.Err() == nil && x.Shape()[2] > 1 {
+		pool(1, min(x.Shape()[2], maxTaps))
+	}
+	return one(b.Graph.Reshape(x, s[0], s[3]))
+}
+
 func orOne(v, otherwise int) int {
 	if v == 0 {
 		return otherwise
@@ -184,17 +226,21 @@ func orOne(v, otherwise int) int {
 	return v
 }
 
-func window(b *Builder, in []*graph.Value, kh, kw, stride, dilation int, pad Padding, pads [4]int) (graph.Window, bool) {
-	s, d := orOne(stride, 1), orOne(dilation, 1)
-	w := graph.Window{Stride: [2]int{s, s}, Dilation: [2]int{d, d}}
-	if min(kh, kw, s, d) < 1 || max(kh, kw, s, d) > maxWindow {
-		b.Failf(in, "kernel %d×%d, stride %d and dilation %d must be from 1 to %d", kh, kw, s, d, maxWindow)
+// poolWindow is a pool's window; zero stride means the window's own size.
+func poolWindow(b *Builder, in []*graph.Value, taps [2]int, stride int, pad Padding, pads [4]int) (graph.Window, bool) {
+	return window(b, in, taps, [2]int{orOne(stride, taps[0]), orOne(stride, taps[1])}, 1, pad, pads)
+}
+
+func window(b *Builder, in []*graph.Value, taps, stride [2]int, dilation int, pad Padding, pads [4]int) (graph.Window, bool) {
+	w := graph.Window{Stride: stride, Dilation: [2]int{dilation, dilation}}
+	if least, most := min(taps[0], taps[1], stride[0], stride[1], dilation), max(taps[0], taps[1], stride[0], stride[1], dilation); least < 1 || most > maxWindow {
+		b.Failf(in, "window %d×%d, stride %d×%d and dilation %d must be from 1 to %d", taps[0], taps[1], stride[0], stride[1], dilation, maxWindow)
 		return w, false
 	}
 	switch pad {
 	case Valid:
 	case Same:
-		w = w.Same(in[0].Shape()[1], in[0].Shape()[2], kh, kw)
+		w = w.Same(in[0].Shape()[1], in[0].Shape()[2], taps[0], taps[1])
 	case Explicit:
 		w.Pad = pads
 		if slices.Min(pads[:]) < 0 || slices.Max(pads[:]) > maxWindow {
