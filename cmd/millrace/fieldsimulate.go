@@ -30,7 +30,7 @@ protocol without positions, over a simulated radio, and the vehicle walks from s
 	var until, policy string
 	distributed, epochs, deaths := false, 20, 0.0
 	f := cmd.Flags()
-	f.IntVar(&opt.Rounds, "rounds", 0, "at most so many `rounds` (default 1,000,000)")
+	f.IntVar(&opt.Rounds, "rounds", 0, "at most so many `rounds` (default 1,000,000, or 1,000 when links lose packets: equal rounds are skipped only without losses)")
 	f.StringVar(&until, "until", "partition", "stop at first-death, ten-percent, partition or rounds")
 	f.Float64Var(&opt.Loss, "loss", 0, "`part` of transmissions that fail, 0 to below 1")
 	f.IntVar(&opt.Retries, "retries", 15, "`attempts` after the first one; -1 for none")
@@ -52,6 +52,9 @@ protocol without positions, over a simulated radio, and the vehicle walks from s
 		}
 		if distributed {
 			return simulateProtocol(cmd.Context(), c, m, lbd.Trial{Options: lbd.Options{Seed: opt.Seed, Loss: opt.Loss}, Epochs: epochs, Deaths: deaths})
+		}
+		if opt.Rounds == 0 && (opt.Loss > 0 || m.Instance.Links != nil) {
+			opt.Rounds = 1_000
 		}
 		return simulatePlan(cmd.Context(), c, m, opt)
 	}

@@ -12,7 +12,7 @@ type Tour struct {
 	Stops   int           `json:"stops"`
 	Packets uint64        `json:"packets"`
 	Skipped int           `json:"skipped"` // places that it headed for but which were dead
-	Time    time.Duration `json:"time"`
+	Time    time.Duration `json:"time_ns"`
 }
 
 // Tour lets the sink make a tour from sensor start, while the network works on. It is over when the sink is

@@ -3,7 +3,7 @@
   const canvas = document.getElementById('map'), ctx = canvas.getContext('2d'), tip = document.getElementById('tip');
   const root = document.documentElement, n = data.ids.length;
   const show = { tour: true, stops: true, links: true, sensors: true, hot: true, reach: false, zones: true };
-  let view = { x: 0, y: 0, k: 1 }, chosen = -1, other = null, pending = false;
+  let view = { x: 0, y: 0, k: 1 }, chosen = -1, other = null, pending = false, touched = false;
   const top = data.load.reduce((a, b) => Math.max(a, b), 0) || 1;
   const colour = name => getComputedStyle(root).getPropertyValue('--' + name).trim();
 
@@ -27,6 +27,7 @@
     const [x0, y0, x1, y1] = box(), w = canvas.clientWidth, h = canvas.clientHeight;
     const k = Math.min((w - 60) / Math.max(x1 - x0, 1), (h - 60) / Math.max(y1 - y0, 1));
     view = { k, x: w / 2 - k * (x0 + x1) / 2, y: h / 2 + k * (y0 + y1) / 2 };
+    touched = false;
     draw();
   };
   const px = x => view.x + view.k * x, py = y => view.y - view.k * y;
@@ -158,6 +159,7 @@
   const zoom = (f, x, y) => {
     const k = Math.min(Math.max(view.k * f, 1e-6), 1e4);
     f = k / view.k;
+    touched = true;
     view = { k, x: x - (x - view.x) * f, y: y - (y - view.y) * f };
     draw();
   };
@@ -174,7 +176,7 @@
       const [a, b] = [...fingers.entries()].map(([id, p]) => id === e.pointerId ? [p, now] : [p, p]);
       const d = k => Math.hypot(a[k][0] - b[k][0], a[k][1] - b[k][1]) || 1;
       zoom(d(1) / d(0), (a[1][0] + b[1][0]) / 2, (a[1][1] + b[1][1]) / 2);
-    } else { view.x += now[0] - was[0]; view.y += now[1] - was[1]; draw(); }
+    } else { view.x += now[0] - was[0]; view.y += now[1] - was[1]; touched = touched || moved; draw(); }
     fingers.set(e.pointerId, now);
   });
   const lift = e => { if (fingers.delete(e.pointerId) && !moved && e.type === 'pointerup') choose(stopAt(e.offsetX, e.offsetY)); };
@@ -184,7 +186,7 @@
   canvas.addEventListener('wheel', e => { e.preventDefault(); zoom(Math.exp(-e.deltaY / 400), e.offsetX, e.offsetY); }, { passive: false });
   canvas.addEventListener('keydown', e => {
     const step = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }[e.key];
-    if (step) { view.x += step[0]; view.y += step[1]; draw(); }
+    if (step) { view.x += step[0]; view.y += step[1]; touched = true; draw(); }
     else if (e.key === '+' || e.key === '=') centre(1.3);
     else if (e.key === '-') centre(1 / 1.3);
     else if (e.key === '0') fit();
@@ -227,11 +229,13 @@
 
   // What if.
   const time = s => s < 3600 ? Math.floor(s / 60) + 'm ' + String(Math.round(s % 60)).padStart(2, '0') + 's' : Math.floor(s / 3600) + 'h ' + String(Math.round(s % 3600 / 60)).padStart(2, '0') + 'm';
+  const long = s => { const [size, name] = [[31557600, 'years'], [86400, 'days'], [3600, 'hours'], [60, 'minutes']].find(u => s >= 2 * u[0]) || [1, 'seconds']; return round(Math.round(s / size * 10) / 10) + ' ' + name; };
   const setUpSliders = g => {
     const axes = [g.deadlines, g.speeds, g.ranges], text = [time, v => round(v) + ' m/s', v => v ? round(v) + ' m' : 'as measured'];
     const slider = axes.map((_, k) => document.getElementById('s' + k)), out = axes.map((_, k) => document.getElementById('o' + k));
-    const cell = at => g.cells[(at[0] * axes[1].length + at[1]) * axes[2].length + at[2]];
+    const cell = at => ({ deadline: axes[0][at[0]], ...g.cells[(at[0] * axes[1].length + at[1]) * axes[2].length + at[2]] });
     const rows = [['Busiest sensor (packets)', c => round(c.maxLoad)], ['Lower bound', c => round(c.bound)], ['First death (rounds)', c => c.rounds ? Math.round(c.rounds).toLocaleString('en') : 'never'],
+      ['First death (time)', c => c.rounds ? long(c.rounds * c.deadline) : 'never'],
       ['Tour length (m)', c => Math.round(c.length).toLocaleString('en')], ['Longest tour', c => time(c.total)], ['Stops', c => c.stops]];
     const body = document.querySelector('#outcome tbody'), problem = document.getElementById('problem'), now = [];
     for (const [name, value] of rows) {
@@ -264,8 +268,7 @@
   prefersDark.addEventListener('change', () => { label(); draw(); });
   label();
 
-  let first = true;
-  new ResizeObserver(() => { if (first) { first = false; fit(); } else draw(); }).observe(canvas);
+  new ResizeObserver(() => { if (touched) draw(); else fit(); }).observe(canvas);
   addEventListener('beforeprint', () => { fit(); paint(); });
   addEventListener('afterprint', draw);
 })();

@@ -15,7 +15,7 @@ import (
 
 // Grid is a set of plans over three axes, each in rising order.
 type Grid struct {
-	Deadlines []time.Duration `json:"deadlines"`
+	Deadlines []time.Duration `json:"deadlines_ns"`
 	Speeds    []float64       `json:"speeds"` // m/s
 	Ranges    []float64       `json:"ranges"` // metres; a single 0 when links are given
 	Cells     []Cell          `json:"cells"`  // deadlines vary slowest, ranges fastest
@@ -23,16 +23,16 @@ type Grid struct {
 
 // Cell is the outcome for one combination.
 type Cell struct {
-	Deadline time.Duration   `json:"deadline"`
+	Deadline time.Duration   `json:"deadline_ns"`
 	Speed    float64         `json:"speed"`
 	Range    float64         `json:"range"`
-	Problem  string          `json:"problem,omitempty"` // why there is no plan
-	Nearest  time.Duration   `json:"nearest,omitempty"` // a deadline that would do
+	Problem  string          `json:"problem,omitempty"`    // why there is no plan
+	Nearest  time.Duration   `json:"nearest_ns,omitempty"` // a deadline that would do
 	MaxLoad  float64         `json:"max_load"`
 	Bound    float64         `json:"bound"`
-	Rounds   float64         `json:"rounds"` // until the first sensor dies; 0 when none ever does
-	Length   float64         `json:"length"` // metres of all tours
-	Total    time.Duration   `json:"total"`  // of the longest tour
+	Rounds   float64         `json:"rounds"`   // until the first sensor dies; 0 when none ever does
+	Length   float64         `json:"length"`   // metres of all tours
+	Total    time.Duration   `json:"total_ns"` // of the longest tour
 	Stops    int             `json:"stops"`
 	Unserved int             `json:"unserved"`
 	Paths    [][]field.Point `json:"-"` // of the tours
