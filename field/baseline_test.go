@@ -25,9 +25,9 @@ func made(t *testing.T, shape string, n int, side, reach, sides float64, upload 
 // it asks of each a little less than the sweep asks of their median.
 func TestLifetimeAgainstBaselines(t *testing.T) {
 	least := map[string]float64{"static": 4, "rp-cp": 1.2, "rp-ug": 1.2, "cb": 1.2, "wrp": 1.1, "mst-walk": 1.2, "random": 1.2}
-	seeds, n, side := uint64(2), 600, 600.0
+	seeds, n, side := uint64(2), 400, 500.0
 	if testing.Short() {
-		seeds, n, side = 1, 250, 400
+		seeds, n, side = 1, 200, 350
 	}
 	var names []string
 	for _, b := range field.Baselines() {
@@ -38,7 +38,7 @@ func TestLifetimeAgainstBaselines(t *testing.T) {
 			ratios := map[string][]float64{}
 			for seed := range seeds {
 				in := made(t, shape, n, side, 40, 4, upload, seed)
-				ours, err := field.Solve(context.Background(), in, field.Options{Seed: seed, Effort: 100, Partial: true})
+				ours, err := field.Solve(context.Background(), in, field.Options{Seed: seed, Effort: 60, Partial: true})
 				if err != nil {
 					t.Fatal(err)
 				}

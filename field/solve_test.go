@@ -86,7 +86,7 @@ func mustSolve(t *testing.T, in *Instance, opt Options) *Plan {
 }
 
 func TestPlansOfAnyInstancePassTheCheck(t *testing.T) {
-	seeds := 100
+	seeds := 70
 	if testing.Short() {
 		seeds = 16
 	}
