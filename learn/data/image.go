@@ -50,53 +50,101 @@ func ReadImage(path string, shape []int) ([]float32, error) {
 	return out, nil
 }
 
-// imageSize reads the height and width of an image from its header.
-func imageSize(folder fs.FS, name, label string) (height, width int, err error) {
-	f, err := folder.Open(name)
-	if err != nil {
-		return 0, 0, &InputError{File: label, Offset: -1, Err: plainCause(err)}
-	}
-	defer f.Close()
-	return decodeSize(f, label)
+// imageFile is an image whose header has been read.
+type imageFile struct {
+	io.ReadSeekCloser
+	label         string // names the file in errors
+	height, width int    // as stored, not as turned upright
+	orientation   int
 }
 
-func decodeSize(r io.Reader, label string) (height, width int, err error) {
-	c, _, err := image.DecodeConfig(r)
+// openImage opens an image and reads its header, within the bounds on its size.
+func openImage(folder fs.FS, name, label string) (*imageFile, error) {
+	info, err := fs.Stat(folder, name)
 	if err != nil {
-		return 0, 0, wrongFile(label, "not a readable image: %w", err)
+		return nil, &InputError{File: label, Offset: -1, Err: plainCause(err)}
+	}
+	if info.IsDir() {
+		return nil, wrongFile(label, "is a directory; want the file of an image")
+	}
+	if !info.Mode().IsRegular() {
+		return nil, wrongFile(label, "is not a regular file; want the file of an image")
+	}
+	f, err := folder.Open(name)
+	if err != nil {
+		return nil, &InputError{File: label, Offset: -1, Err: plainCause(err)}
+	}
+	i := &imageFile{label: label}
+	var ok bool
+	if i.ReadSeekCloser, ok = f.(io.ReadSeekCloser); !ok {
+		f.Close()
+		return nil, errors.New("data: " + label + " cannot be read twice")
+	}
+	if err := i.readHeader(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return i, nil
+}
+
+func (i *imageFile) readHeader() error {
+	c, format, err := image.DecodeConfig(i)
+	if err != nil {
+		return wrongFile(i.label, "not a readable image: %w", err)
 	}
 	if c.Width <= 0 || c.Height <= 0 {
-		return 0, 0, wrongFile(label, "the image is empty: %d×%d pixels", c.Width, c.Height)
+		return wrongFile(i.label, "the image is empty: %d×%d pixels", c.Width, c.Height)
 	}
 	if c.Width > maxPixels/c.Height {
-		return 0, 0, wrongFile(label, "the image is too large: %d×%d pixels, the limit is %d in all", c.Width, c.Height, maxPixels)
+		return wrongFile(i.label, "the image is too large: %d×%d pixels, the limit is %d in all", c.Width, c.Height, maxPixels)
 	}
-	return c.Height, c.Width, nil
+	i.height, i.width, i.orientation = c.Height, c.Width, 1
+	if format == "jpeg" {
+		if err := i.rewind(); err != nil {
+			return err
+		}
+		i.orientation = jpegOrientation(i)
+	}
+	return i.rewind()
 }
 
-// readPixels decodes an image, scales it to shape and writes it to pix, channels last.
-// Transparent parts are black. The label names the file in errors.
-func readPixels(folder fs.FS, name, label string, pix []uint8, shape []int) error {
-	f, err := folder.Open(name)
+func (i *imageFile) rewind() error {
+	if _, err := i.Seek(0, io.SeekStart); err != nil {
+		return wrongFile(i.label, "%w", err)
+	}
+	return nil
+}
+
+// imageSize reads the height and width of an image, once upright, from its header.
+func imageSize(folder fs.FS, name, label string) (height, width int, err error) {
+	f, err := openImage(folder, name, label)
 	if err != nil {
-		return &InputError{File: label, Offset: -1, Err: plainCause(err)}
+		return 0, 0, err
 	}
 	defer f.Close()
-	if _, _, err := decodeSize(f, label); err != nil {
+	if sideways(f.orientation) {
+		return f.width, f.height, nil
+	}
+	return f.height, f.width, nil
+}
+
+// readPixels decodes an image, scales it to shape, turns it upright and writes it to pix,
+// channels last. Transparent parts are black. The label names the file in errors.
+func readPixels(folder fs.FS, name, label string, pix []uint8, shape []int) error {
+	f, err := openImage(folder, name, label)
+	if err != nil {
 		return err
 	}
-	back, ok := f.(io.Seeker)
-	if !ok {
-		return errors.New("data: " + label + " cannot be read twice")
-	}
-	if _, err := back.Seek(0, io.SeekStart); err != nil {
-		return wrongFile(label, "%w", err)
-	}
+	defer f.Close()
 	img, _, err := image.Decode(f)
 	if err != nil {
 		return wrongFile(label, "not a readable image: %w", err)
 	}
-	flatten(pix, scale(img, shape[0], shape[1]), shape[2])
+	height, width := shape[0], shape[1]
+	if sideways(f.orientation) {
+		height, width = width, height
+	}
+	flatten(pix, turn(scale(img, height, width), f.orientation), shape[2])
 	return nil
 }
 
