@@ -254,6 +254,12 @@ func TestReadImage(t *testing.T) {
 			t.Errorf("shape %v is accepted", shape)
 		}
 	}
+	if _, err := ReadImage(dir, []int{1, 1, 1}); err == nil || err.Error() != dir+": is a directory; want the file of an image" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := ReadImage(os.DevNull, []int{1, 1, 1}); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Errorf("got %v", err)
+	}
 	if _, err := ReadImage(filepath.Join(dir, "none.png"), []int{1, 1, 1}); err == nil || !strings.Contains(err.Error(), "none.png: no such file") {
 		t.Errorf("got %v", err)
 	}

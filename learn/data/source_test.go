@@ -28,6 +28,11 @@ func TestUnknownNames(t *testing.T) {
 			t.Errorf("%q: the error is no fault of the input: %v", name, err)
 		}
 	}
+	writeFile(t, "x.train.npy", nil)
+	if _, err := Open("x.train.npy", Options{}); err == nil || err.Error() !=
+		`x.train.npy: a .npy file holds one array; samples and their labels go together into an .npz file: numpy.savez("x.train.npz", x=samples, y=labels)` {
+		t.Errorf("got %v", err)
+	}
 	writeFile(t, "notes.txt", []byte("hello"))
 	if _, err := Open("notes.txt", Options{}); err == nil || !strings.Contains(err.Error(), "not a kind of data set known here") {
 		t.Errorf("got %v", err)
