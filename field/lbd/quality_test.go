@@ -48,14 +48,17 @@ func (w *Network) run(t testing.TB, epochs int) {
 // root and as many stops, on 95 % of the fields; no epoch, the first with its two waves included, costs more than 12 control
 // frames per node, repetitions included, with 5 % loss.
 func TestLoadAgainstCentralTree(t *testing.T) {
-	fields, good := 0, 0
+	fields, good, epochs := 0, 0, 20
+	if testing.Short() {
+		epochs = 4 // enough for the frames, not for the loads
+	}
 	ratio, frames := 0.0, 0.0
 	for _, shape := range survey.Shapes {
 		for _, weights := range []string{"uniform", "heavy"} {
 			for seed := uint64(1); seed <= *seeds; seed++ {
 				in := sample(t, shape, 300, 300, weights, seed)
 				w := network(t, in, Options{Seed: seed, Loss: 0.05})
-				for e := range 20 {
+				for e := range epochs {
 					w.ResetCounts()
 					w.run(t, 1)
 					perNode := float64(w.Counts().Control) / 300
@@ -83,7 +86,7 @@ func TestLoadAgainstCentralTree(t *testing.T) {
 	summary := fmt.Sprintf("largest load at most 1.1 x the central tree's on %d of %d fields, %.2f x on average; at most %.1f control frames per node and epoch",
 		good, fields, ratio/float64(fields), frames)
 	t.Log(summary)
-	if float64(good) < 0.95*float64(fields) {
+	if float64(good) < 0.95*float64(fields) && !testing.Short() {
 		t.Error(summary)
 	}
 }
