@@ -2,7 +2,6 @@ package train
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/internal/bundle"
 	"millrace.dev/learn/nn"
+	"millrace.dev/learn/tensor"
 )
 
 const (
@@ -29,6 +29,7 @@ type State struct {
 	Cursor  data.Cursor `json:"cursor"`  // of the next batch
 	Running Metrics     `json:"running"` // of the running epoch so far
 	Epochs  []Epoch     `json:"epochs"`  // that are finished
+	Best    Best        `json:"best,omitzero"`
 }
 
 // description is a checkpoint's header.
@@ -57,6 +58,22 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // BadInput marks the error as the fault of the file.
 func (e *CheckpointError) BadInput() bool { return true }
 
+// DamagedError says what is wrong with each of a run's checkpoints: none can be used.
+type DamagedError struct{ Each []error }
+
+func (e *DamagedError) Error() string {
+	texts := make([]string, len(e.Each))
+	for i, err := range e.Each {
+		texts[i] = err.Error()
+	}
+	return "no checkpoint can be used: " + strings.Join(texts, "; ")
+}
+
+func (e *DamagedError) Unwrap() []error { return e.Each }
+
+// BadInput marks the error as the fault of the files.
+func (e *DamagedError) BadInput() bool { return true }
+
 // writeCheckpoint writes a new file, reads it back, and only then removes all but the one
 // before it.
 func writeCheckpoint(t *Trainer) error {
@@ -64,7 +81,7 @@ func writeCheckpoint(t *Trainer) error {
 	if err != nil {
 		return err
 	}
-	f := &bundle.File{Kind: checkpointKind, Meta: meta, Tensors: tensors(t.vectors)}
+	f := &bundle.File{Kind: checkpointKind, Meta: meta, Tensors: tensors(t.vectors, t.best)}
 	path := filepath.Join(t.cfg.Dir, fmt.Sprintf("%012d%s", t.state.Step, checkpointSuffix))
 	if err := durable.WriteFile(path, func(w io.Writer) error { return bundle.Write(w, f) }); err != nil {
 		return err
@@ -72,24 +89,34 @@ func writeCheckpoint(t *Trainer) error {
 	if err := bundle.VerifyFile(path); err != nil {
 		return &CheckpointError{path, err}
 	}
-	return dropOld(t.cfg.Dir)
+	return dropOld(t.cfg.Dir, path)
 }
 
-// slotMark stands between a param's name and the number of one of its optimizer slots.
-const slotMark = "#"
+// slotMark stands between a param's name and the number of one of its optimizer slots, bestMark
+// after the name of a weight of the best epoch.
+const (
+	slotMark = "#"
+	bestMark = "@best"
+)
 
-// tensors views the vectors as named tensors: params, states, and a param's k-th optimizer slot
-// as param#k.
-func tensors(v *engine.Vectors) []bundle.Tensor {
+// tensors views the vectors as named tensors: params, states, a param's k-th optimizer slot as
+// param#k, and, unless best is nil, the best epoch's weights as name@best.
+func tensors(v, best *engine.Vectors) []bundle.Tensor {
 	var ts []bundle.Tensor
+	add := func(name string, shape tensor.Shape, of func(*engine.Vectors, string) []float32) {
+		ts = append(ts, bundle.Tensor{Name: name, Shape: shape, Data: of(v, name)})
+		if best != nil {
+			ts = append(ts, bundle.Tensor{Name: name + bestMark, Shape: shape, Data: of(best, name)})
+		}
+	}
 	for _, p := range v.Layout.Params {
-		ts = append(ts, bundle.Tensor{Name: p.Name, Shape: p.Shape, Data: v.Param(p.Name)})
+		add(p.Name, p.Shape, (*engine.Vectors).Param)
 		for k := range v.Slots {
 			ts = append(ts, bundle.Tensor{Name: fmt.Sprint(p.Name, slotMark, k), Shape: p.Shape, Data: v.Slot(k, p.Name)})
 		}
 	}
 	for _, s := range v.Layout.States {
-		ts = append(ts, bundle.Tensor{Name: s.Name, Shape: s.Shape, Data: v.State(s.Name)})
+		add(s.Name, s.Shape, (*engine.Vectors).State)
 	}
 	return ts
 }
@@ -118,13 +145,18 @@ func names(ts []bundle.Tensor, slots bool) []nn.Named {
 	return list
 }
 
-// dropOld keeps the newest two checkpoints.
-func dropOld(dir string) error {
+// dropOld keeps the newest checkpoint and the one before it. What claims to be newer was damaged
+// when the run went on from an older one.
+func dropOld(dir, newest string) error {
 	paths, err := checkpoints(dir)
 	if err != nil {
 		return err
 	}
-	for _, p := range paths[min(2, len(paths)):] {
+	at := max(slices.Index(paths, newest), 0)
+	for i, p := range paths {
+		if i == at || i == at+1 {
+			continue
+		}
 		if err := os.Remove(p); err != nil {
 			return err
 		}
@@ -160,37 +192,41 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	if err := json.Unmarshal(b.Meta, &c.description); err != nil {
 		return nil, &CheckpointError{path, err}
 	}
-	if s := &c.State; s.Step < 0 || s.Cursor.Epoch < 0 || s.Cursor.Position < 0 {
-		return nil, &CheckpointError{path, fmt.Errorf("step %d, epoch %d and position %d cannot be", s.Step, s.Cursor.Epoch, s.Cursor.Position)}
+	if s := &c.State; min(s.Step, s.Cursor.Epoch, s.Cursor.Position, s.Best.Epoch) < 0 {
+		return nil, &CheckpointError{path, fmt.Errorf("step %d, epoch %d, position %d and best epoch %d cannot be", s.Step, s.Cursor.Epoch, s.Cursor.Position, s.Best.Epoch)}
 	}
 	return c, nil
 }
 
-// newestCheckpoint reads the newest checkpoint that is intact. It fails with fs.ErrNotExist
-// when there is none, and with what is wrong with each when none is intact.
-func newestCheckpoint(dir string) (*checkpoint, error) {
+// newestCheckpoint reads the newest checkpoint that is intact, and says what is wrong with those
+// that are newer. It fails with fs.ErrNotExist when there is none, and with what is wrong with
+// each when none is intact.
+func newestCheckpoint(dir string) (found *checkpoint, damaged []error, err error) {
 	paths, err := checkpoints(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("no checkpoint in %s: %w", dir, fs.ErrNotExist)
+		return nil, nil, fmt.Errorf("no checkpoint in %s: %w", dir, fs.ErrNotExist)
 	}
-	var wrong error
 	for _, p := range paths {
 		c, err := readCheckpoint(p)
 		if err == nil {
-			return c, nil
+			return c, damaged, nil
 		}
-		wrong = errors.Join(wrong, err)
+		damaged = append(damaged, err)
 	}
-	return nil, wrong
+	return nil, nil, &DamagedError{damaged}
 }
 
 // restore makes the trainer go on where the checkpoint was written. The trainer is unchanged
 // when the checkpoint is not its own.
 func (c *checkpoint) restore(t *Trainer) error {
-	want := tensors(t.vectors)
+	var best *engine.Vectors
+	if c.State.Best.Epoch > 0 {
+		best = weightsLike(t.vectors)
+	}
+	want := tensors(t.vectors, best)
 	if err := compare(want, c.tensors); err != nil {
 		return &CheckpointError{c.path, err}
 	}
@@ -204,6 +240,6 @@ func (c *checkpoint) restore(t *Trainer) error {
 	for _, x := range want {
 		copy(x.Data, from[x.Name])
 	}
-	t.state, t.savedStep = c.State, c.State.Step
+	t.state, t.best, t.savedStep = c.State, best, c.State.Step
 	return nil
 }

@@ -40,7 +40,7 @@ type Config struct {
 	// policies cannot be resumed.
 	Journal  *control.Journal
 	Plateau  *control.Plateau   // lowers the setting SettingRateFactor; nil for none
-	Stop     *control.EarlyStop // changes the setting SettingTraining; nil for none
+	Stop     *control.EarlyStop // changes the setting SettingTraining, and makes the run end in its best weights; nil for none
 	Observer Observer           // nil for none
 }
 
@@ -49,7 +49,8 @@ type ThreadSetter interface{ SetThreads(n int) }
 
 // The names under which the trainer's signals and settings appear in a run's journal. The
 // losses and accuracies are measured at an epoch's end, so that policies on them decide the
-// same in every run; the progress signals are measured about twice a second.
+// same in every run; the progress signals are measured about twice a second; the time elapsed
+// is what a process says of itself at its end.
 const (
 	SignalTrainLoss     = "training loss"
 	SignalTrainAccuracy = "training accuracy"
@@ -57,6 +58,7 @@ const (
 	SignalValidAccuracy = "validation accuracy"
 	SignalThroughput    = "throughput"
 	SignalRunningLoss   = "running loss"
+	SignalElapsed       = "elapsed"
 
 	SettingRateFactor = "learning rate factor"
 	SettingTraining   = "training"
@@ -97,7 +99,7 @@ type Epoch struct {
 	LR       float64       `json:"learning_rate"` // of the step after it
 	Train    Metrics       `json:"train"`         // measured during the epoch, while the weights changed
 	Valid    Metrics       `json:"valid"`         // measured after it; zero Samples when there is no validation set
-	Duration time.Duration `json:"nanoseconds"`   // of the part that this process trained
+	Duration time.Duration `json:"-"`             // of the part that this process trained; no part of a run's state
 }
 
 func (c *Config) check() error {

@@ -32,7 +32,9 @@ func (t *Trainer) newLoop() error {
 		c.Settings[SettingThreads] = control.Number(choices[n-1])
 		c.Policies = append(c.Policies, control.HillClimb{
 			Setting: SettingThreads, Signal: SignalThroughput, Choices: choices,
-			Samples: 3, Skip: 1, Margin: 0.03, Drift: 0.3, Rest: 10,
+			// Other work on the machine moves throughput as well: only what stands out counts, and
+			// half a minute passes before the next look.
+			Samples: 5, Skip: 1, Margin: 0.1, Drift: 0.5, Rest: 60,
 		})
 	}
 	loop, err := control.NewLoop(t.cfg.Journal, c)

@@ -86,7 +86,7 @@ func (ev *Evaluator) measure(ctx context.Context, ds data.Dataset, each Each, m 
 		copy(r.x, b.X)
 		copy(r.y, b.Y)
 		if err := r.Run(engine.All, engine.Step{}); err != nil {
-			return err
+			return located(r, engine.Step{}, err)
 		}
 		m.add(float64(r.loss[0]), r.logits, r.y, ev.ignore)
 		if each != nil {

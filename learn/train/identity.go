@@ -20,9 +20,17 @@ type identity struct {
 }
 
 func identify(c *Config) (identity, error) {
-	recipe, err := json.Marshal(map[string]any{
-		"batch": c.Batch, "loss": c.Loss, "optimizer": c.Optimizer.Rule, "clip": c.Optimizer.Clip,
-	})
+	parts := map[string]any{"batch": c.Batch, "loss": c.Loss, "optimizer": c.Optimizer.Rule, "clip": c.Optimizer.Clip}
+	if c.Optimizer.Decay != nil {
+		groups := map[string]float64{}
+		for _, w := range c.Model.Weights() {
+			if !w.State {
+				groups[w.Name] = c.Optimizer.Decay(w.Name)
+			}
+		}
+		parts["decay"] = groups
+	}
+	recipe, err := json.Marshal(parts)
 	if err != nil {
 		return identity{}, fmt.Errorf("train: %w", err)
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"millrace.dev/control"
+	"millrace.dev/learn/engine"
 	"millrace.dev/learn/nn"
 	"millrace.dev/learn/optim"
 )
@@ -201,6 +204,9 @@ func TestDamagedCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameVectors(t, "from the checkpoint before", tr.Vectors(), want)
+	if o := tr.Origin(); o.Path != paths[1] || len(o.Damaged) != 1 || !strings.Contains(o.Damaged[0].Error(), paths[0]) {
+		t.Errorf("it went on from %+v, want %s and a word about %s", o, paths[1], paths[0])
+	}
 
 	paths, _ = checkpoints(dir)
 	for _, p := range paths {
@@ -210,8 +216,98 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 	cfg.Dir = dir
 	var bad *CheckpointError
-	if _, err := Resume(cfg); !errors.As(err, &bad) {
+	if _, err := Resume(cfg); !errors.As(err, &bad) || len(paths) != 2 ||
+		!strings.Contains(err.Error(), "; checkpoint "+paths[1]+": ") {
 		t.Errorf("without an intact checkpoint: %v", err)
+	}
+}
+
+// TestDropOld keeps the file that was just written and the one before it, not damaged ones that
+// claim to be newer.
+func TestDropOld(t *testing.T) {
+	dir := t.TempDir()
+	var paths []string
+	for _, step := range []int{10, 20, 30, 40} {
+		p := filepath.Join(dir, fmt.Sprintf("%012d%s", step, checkpointSuffix))
+		paths = append(paths, p)
+		if err := os.WriteFile(p, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := dropOld(dir, paths[2]); err != nil {
+		t.Fatal(err)
+	}
+	left, err := checkpoints(dir)
+	if err != nil || !slices.Equal(left, []string{paths[2], paths[1]}) {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+// TestCheckpointsAreEqual trains twice: the files are the same, byte for byte.
+func TestCheckpointsAreEqual(t *testing.T) {
+	var files [2][]byte
+	for i := range files {
+		cfg := config(t)
+		cfg.Dir = t.TempDir()
+		mustTrain(t, cfg)
+		text, err := os.ReadFile(filepath.Join(cfg.Dir, "000000000028.checkpoint"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = text
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two runs alike write other checkpoints")
+	}
+}
+
+// spoiled is a run that learns for three epochs and unlearns after them, until it is stopped.
+func spoiled(t *testing.T) Config {
+	t.Helper()
+	cfg := config(t)
+	cfg.Plateau, cfg.Epochs = nil, 30
+	cfg.Stop = &control.EarlyStop{Setting: SettingTraining, Signal: SignalValidLoss, Patience: 3}
+	cfg.Schedule = func(step int) float64 {
+		if step < 21 {
+			return 0.01
+		}
+		return 1
+	}
+	return cfg
+}
+
+// TestBestWeights stops a run early: it ends in the weights that a run to its best epoch has,
+// also when it was interrupted, before and after that epoch, and when it is resumed at its end.
+func TestBestWeights(t *testing.T) {
+	cfg := spoiled(t)
+	stopped := mustTrain(t, cfg)
+	best, last := stopped.State().Best, len(stopped.State().Epochs)
+	if best.Epoch < 1 || last != best.Epoch+3 || best.Loss != stopped.State().Epochs[best.Epoch-1].Valid.Loss() {
+		t.Fatalf("best %+v of %d epochs", best, last)
+	}
+	short := spoiled(t)
+	short.Stop, short.Epochs = nil, best.Epoch
+	want := mustTrain(t, short).Vectors()
+	sameWeights := func(what string, got *engine.Vectors) {
+		t.Helper()
+		if !slices.Equal(got.Params, want.Params) || !slices.Equal(got.States, want.States) {
+			t.Errorf("%s: not the weights of epoch %d", what, best.Epoch)
+		}
+	}
+	sameWeights("stopped early", stopped.Vectors())
+	dir := t.TempDir()
+	for i, until := range []int{10, 7*best.Epoch + 3, 1000, 1000} {
+		tr, err := part(t, cfg, dir, i > 0, until)
+		if until < 1000 {
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err != nil || tr.State().Best != best {
+			t.Fatalf("%v, best %+v", err, tr.State().Best)
+		}
+		sameWeights(fmt.Sprint("part ", i), tr.Vectors())
 	}
 }
 
@@ -240,8 +336,8 @@ func TestUnwritableCheckpoint(t *testing.T) {
 	if len(seen.failed) == 0 || !strings.Contains(seen.failed[0].Error(), "the one before it is kept") {
 		t.Errorf("reported: %v", seen.failed)
 	}
-	c, err := newestCheckpoint(dir)
-	if err != nil || c.State.Step != 28 {
+	c, damaged, err := newestCheckpoint(dir)
+	if len(damaged) > 0 || err != nil || c.State.Step != 28 {
 		t.Errorf("newest checkpoint: %+v, %v", c, err)
 	}
 }

@@ -16,6 +16,7 @@ type runner struct {
 	hyper  []float32
 	loss   []float32
 	logits []float32
+	memory engine.Memory
 }
 
 func newRunner(p engine.Program, v *engine.Vectors, m *nn.Model) (*runner, error) {
@@ -29,6 +30,7 @@ func newRunner(p engine.Program, v *engine.Vectors, m *nn.Model) (*runner, error
 		y:       r.Input(TargetInput).I32(),
 		loss:    r.Output(LossOutput).F32(),
 		logits:  r.Output(LogitsOutput).F32(),
+		memory:  p.Memory(),
 	}
 	if h := r.Input(optim.HyperInput); h != nil {
 		run.hyper = h.F32()

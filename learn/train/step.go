@@ -77,21 +77,5 @@ func (t *Trainer) explain(r *runner, at engine.Step, err error) error {
 	if !errors.As(err, &bad) {
 		return fmt.Errorf("step %d: %w", t.state.Step+1, err)
 	}
-	if cause := r.Trace(at); cause != nil {
-		err = cause
-	}
-	return &DivergedError{Step: t.state.Step + 1, Err: err}
+	return &DivergedError{Step: t.state.Step + 1, Err: located(r, at, err)}
 }
-
-// DivergedError says at which step, and in which layer, a number was no longer finite. The
-// weights are those of the step before.
-type DivergedError struct {
-	Step int // counted from 1
-	Err  error
-}
-
-func (e *DivergedError) Error() string {
-	return fmt.Sprintf("step %d: %v; try a lower learning rate or gradient clipping", e.Step, e.Err)
-}
-
-func (e *DivergedError) Unwrap() error { return e.Err }

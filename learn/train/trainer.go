@@ -28,6 +28,8 @@ type Trainer struct {
 	eval    *Evaluator
 	loop    *control.Loop
 	state   State
+	best    *engine.Vectors // weights of the best epoch, nil before there is one
+	origin  Origin
 
 	windowStart   time.Time
 	windowMetrics Metrics
@@ -58,7 +60,7 @@ func Resume(cfg Config) (*Trainer, error) {
 		return nil, err
 	}
 	removeUnfinished(cfg.Dir)
-	c, err := newestCheckpoint(cfg.Dir)
+	c, damaged, err := newestCheckpoint(cfg.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := cfg.Model.Init(t.vectors, cfg.Seed); err != nil {
@@ -70,6 +72,7 @@ func Resume(cfg Config) (*Trainer, error) {
 		if err := c.restore(t); err != nil {
 			return nil, err
 		}
+		t.origin = Origin{Path: c.path, Damaged: damaged}
 	}
 	// An epoch whose end is still to be concluded gives its signals and decisions again.
 	point := t.state.Step
@@ -85,8 +88,8 @@ func Resume(cfg Config) (*Trainer, error) {
 	return t, nil
 }
 
-// prepare compiles the steps of full batches, which fixes the layout of the vectors, and of the
-// epoch's last batch, so that one that cannot be built fails here.
+// prepare compiles the steps of full batches, which fixes the layout of the vectors, of the
+// epoch's last batch, and those of the validation, so that one that cannot be built fails here.
 func prepare(cfg Config) (*Trainer, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -98,31 +101,50 @@ func prepare(cfg Config) (*Trainer, error) {
 	}
 	t := &Trainer{cfg: cfg, about: about, savedStep: -1}
 	t.steps = newRunners(t.compileStep)
-	if _, err := t.steps.of(cfg.Batch); err != nil {
+	if err := t.steps.prepare(cfg.Train.Len(), cfg.Batch); err != nil {
 		return nil, err
 	}
-	if rest := cfg.Train.Len() % cfg.Batch; rest > 0 {
-		if _, err := t.steps.of(rest); err != nil {
+	t.eval = NewEvaluator(cfg.Engine, cfg.Model, cfg.Loss, t.vectors)
+	if cfg.Valid != nil {
+		if err := t.eval.runners.prepare(cfg.Valid.Len(), evalBatch); err != nil {
 			return nil, err
 		}
 	}
-	t.eval = NewEvaluator(cfg.Engine, cfg.Model, cfg.Loss, t.vectors)
 	return t, t.newLoop()
 }
 
 // Vectors are the model's numbers as they are now.
 func (t *Trainer) Vectors() *engine.Vectors { return t.vectors }
 
+// Origin is where a resumed trainer goes on from.
+type Origin struct {
+	Path    string  // of the checkpoint, "" when it begins anew
+	Damaged []error // newer checkpoints that cannot be used
+}
+
+// Origin says where the trainer goes on from.
+func (t *Trainer) Origin() Origin { return t.origin }
+
+// Elapsed notes in the journal how long the process has worked on the run; the time of the
+// note is what counts for sums over processes.
+func (t *Trainer) Elapsed(d time.Duration) {
+	t.observe(time.Now(), SignalElapsed, "s", d.Seconds())
+	t.note(t.cfg.Journal.Sync())
+}
+
 // State is where the run stands. The caller does not change it.
 func (t *Trainer) State() State { return t.state }
 
 // Evaluate measures the model on a data set.
 func (t *Trainer) Evaluate(ctx context.Context, ds data.Dataset, each Each) (Metrics, error) {
-	return t.eval.Evaluate(ctx, ds, each)
+	m, err := t.eval.Evaluate(ctx, ds, each)
+	return m, diverged(t.state.Step, err)
 }
 
 // Run trains until the configured end, until a policy stops it, or until the context ends; then
-// it finishes the step, writes a checkpoint and returns the context's error.
+// it finishes the step, writes a checkpoint and returns the context's error. At the end all
+// weights are finite; those of a run with Config.Stop are the ones with the lowest validation
+// loss.
 func (t *Trainer) Run(ctx context.Context) error {
 	loader, err := data.NewLoader(t.cfg.Train, data.LoaderOptions{
 		Plan:    data.Plan{Batch: t.cfg.Batch, Shuffle: true, Seed: t.cfg.Seed},
@@ -138,7 +160,11 @@ func (t *Trainer) Run(ctx context.Context) error {
 	t.windowStart, t.epochStart, t.lastSave = now, now, now
 	err = t.train(ctx, loader)
 	t.finish()
-	return err
+	if err != nil {
+		return err
+	}
+	t.useBest()
+	return diverged(t.state.Step, finite(t.vectors))
 }
 
 func (t *Trainer) train(ctx context.Context, loader *data.Loader) error {
@@ -228,9 +254,10 @@ func (t *Trainer) endEpoch(ctx context.Context) error {
 	e := Epoch{Number: t.epochNumber(), Step: t.state.Step, Train: t.state.Running, Duration: trained.Sub(t.epochStart)}
 	if t.cfg.Valid != nil {
 		if err := t.eval.measure(ctx, t.cfg.Valid, nil, &e.Valid); err != nil {
-			return fmt.Errorf("validation after epoch %d: %w", e.Number, err)
+			return diverged(t.state.Step, fmt.Errorf("validation after epoch %d: %w", e.Number, err))
 		}
 	}
+	t.keepBest(e)
 	now := time.Now()
 	t.observe(now, SignalTrainLoss, "", e.Train.Loss())
 	t.observe(now, SignalTrainAccuracy, "", e.Train.Accuracy())
@@ -253,12 +280,16 @@ func (t *Trainer) endEpoch(ctx context.Context) error {
 
 // save writes a checkpoint; a failure is reported and training goes on with the last good one.
 // The journal comes first: a resumed run must find the signals that came before its checkpoint.
+// Weights that are no numbers are not worth one: the next step or measurement says so.
 func (t *Trainer) save(now time.Time) {
 	t.lastSave = now
 	if t.cfg.Dir == "" || t.savedStep == t.state.Step {
 		return
 	}
-	err := t.cfg.Journal.Sync()
+	err := finite(t.vectors)
+	if err == nil {
+		err = t.cfg.Journal.Sync()
+	}
 	if err == nil {
 		err = writeCheckpoint(t)
 	}

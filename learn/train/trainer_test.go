@@ -141,6 +141,85 @@ func TestDivergenceNamesTheLayer(t *testing.T) {
 	}
 }
 
+// TestDivergenceInValidation lets one step spoil the weights: measuring them names the layer.
+func TestDivergenceInValidation(t *testing.T) {
+	cfg := config(t)
+	cfg.Model, cfg.Optimizer, cfg.Schedule, cfg.Steps = plain(t), optim.SGD(0), optim.Constant(1e30), 1
+	tr, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"validation after epoch 1: plain/": tr.Run(context.Background()),
+		"step 1: plain/":                   func() error { _, err := tr.Evaluate(context.Background(), blobs(t, 9, 1), nil); return err }(),
+	} {
+		var diverged *DivergedError
+		if !errors.As(err, &diverged) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "lower learning rate") {
+			t.Errorf("got %v, want %q", err, what)
+		}
+	}
+}
+
+// TestLastWeightsAreFinite spoils the weights where nothing measures them any more.
+func TestLastWeightsAreFinite(t *testing.T) {
+	cfg := config(t)
+	cfg.Model, cfg.Optimizer, cfg.Schedule, cfg.Valid = plain(t), optim.SGD(0), optim.Constant(math.Inf(1)), nil
+	cfg.Plateau, cfg.Steps, cfg.Dir = nil, 1, t.TempDir()
+	seen := &recorder{}
+	cfg.Observer = seen
+	tr, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = tr.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "step 1: plain/dense_") || !strings.Contains(err.Error(), "weight ") {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := checkpoints(cfg.Dir); len(left) > 0 || len(seen.failed) != 1 {
+		t.Errorf("checkpoints %v of weights that are no numbers, told %v", left, seen.failed)
+	}
+}
+
+// TestLossHasAPath lets the loss alone overflow: its own path stands in the error.
+func TestLossHasAPath(t *testing.T) {
+	g, err := EvalGraph(plain(t), 1, nn.Loss{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := optim.SGD(0)
+	opt.Clip = 1
+	step, err := StepGraph(plain(t), 1, nn.Loss{}, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range append(g.Nodes, step.Nodes...) {
+		if (n.Op == "softmax_xent" || n.Op == "clip_scale") && n.Path != "loss" && n.Path != "clip" {
+			t.Errorf("%s has the path %q", n.Op, n.Path)
+		}
+	}
+}
+
+func TestMemory(t *testing.T) {
+	cfg := config(t)
+	plain, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Stop = &control.EarlyStop{Setting: SettingTraining, Signal: SignalValidLoss, Patience: 3}
+	stopping, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, v := plain.Memory(), plain.Vectors()
+	if m.Vectors != 4*(4*len(v.Params)+len(v.States)) || m.Step.Arena < m.Step.LowerBound || m.Step.LowerBound < 16*36*4 ||
+		m.Programs < 2*m.Step.Arena || m.Total() != m.Vectors+m.Programs {
+		t.Errorf("%+v", m)
+	}
+	if more := stopping.Memory().Vectors - m.Vectors; more != 4*(len(v.Params)+len(v.States)) {
+		t.Errorf("the best weights take %d bytes", more)
+	}
+}
+
 func TestPoliciesDecide(t *testing.T) {
 	cfg := config(t)
 	cfg.Model, cfg.Epochs, cfg.Schedule = plain(t), 50, optim.Constant(1e-9)
@@ -170,7 +249,7 @@ func TestThreadsAreChosen(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Half a second of training per signal is too long here: the signals are given directly.
-	for i, rate := range []float64{100, 100, 100, 100, 200, 200, 200, 200, 200} {
+	for i, rate := range []float64{100, 100, 100, 100, 100, 100, 200, 200, 200, 200, 200, 200, 200} {
 		tr.state.Step = i + 1
 		tr.observe(time.Now(), SignalThroughput, "samples/s", rate)
 		tr.decide(time.Now())
@@ -318,6 +397,40 @@ func TestMemoryIsFlat(t *testing.T) {
 	mustTrain(t, cfg)
 	// What is remembered of an epoch (its metrics, its signals) takes about a kilobyte.
 	if a, b := seen.live[first], seen.live[last]; b > a+uint64(last-first)*2000+100_000 {
+		t.Errorf("%d bytes live after epoch %d, %d after epoch %d", a, first, b, last)
+	}
+}
+
+// TestMemoryIsFlatOverSteps takes a hundred thousand steps of a tiny model in long epochs.
+func TestMemoryIsFlatOverSteps(t *testing.T) {
+	perEpoch, first, last := 2500, 4, 40
+	if testing.Short() {
+		first, last = 1, 4
+	}
+	const batch = 2
+	labels := make([]int32, batch*perEpoch)
+	values := make([]float32, 3*len(labels))
+	for i := range labels {
+		labels[i] = int32(i % 2)
+		values[3*i+i%2] = 1
+	}
+	set, err := data.NewFloats("tiny", values, []int{3}, labels, []string{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := nn.Sequential("tiny", nn.Input("x", 3), nn.Dense{Units: 4, Act: nn.ReLU}, nn.Dense{Units: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := &heap{live: map[int]uint64{first: 0, last: 0}}
+	tr := mustTrain(t, Config{
+		Model: m, Optimizer: optim.Adam(), Schedule: optim.Constant(1e-3), Train: set, Batch: batch,
+		Epochs: last, Engine: newEngine(t, 1), Observer: seen,
+	})
+	if tr.State().Step != last*perEpoch {
+		t.Fatalf("%d steps", tr.State().Step)
+	}
+	if a, b := seen.live[first], seen.live[last]; b > a+100_000 {
 		t.Errorf("%d bytes live after epoch %d, %d after epoch %d", a, first, b, last)
 	}
 }
