@@ -17,7 +17,8 @@ type Decision struct {
 	New     Setting      `json:"new"` // may equal Old: a choice that was confirmed
 	Reason  string       `json:"reason"`
 	Signals []Signal     `json:"signals,omitempty"` // what it rests on
-	Expect  *Expectation `json:"expect,omitempty"`  // nil when nothing can be said, as for a trial
+	Expect  *Expectation `json:"expect,omitempty"`  // nil when nothing can be measured, as after a stop
+	Trial   bool         `json:"trial,omitempty"`   // made to learn what the setting brings
 
 	// What happened later; these are records of their own in the journal.
 	Observed *Outcome `json:"observed,omitempty"`

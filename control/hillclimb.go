@@ -12,8 +12,8 @@ import (
 // the signal has one peak over the set. Once it has settled it watches the
 // signal and climbs again when it has drifted.
 //
-// Its decisions are trials, which expect nothing, and settlements, which expect
-// what was measured.
+// Its decisions are trials, which expect the signal to stay what it is, and
+// settlements, which expect what was measured.
 type HillClimb struct {
 	Setting string
 	Signal  string // higher is better, such as "throughput"
@@ -40,8 +40,7 @@ type trial struct {
 // Propose tries the next choice, settles on the best, or does nothing.
 func (c HillClimb) Propose(h *History) (Proposal, bool) {
 	past := h.Decisions(c)
-	settled := len(past) > 0 && past[len(past)-1].Expect != nil
-	if settled {
+	if len(past) > 0 && !past[len(past)-1].Trial {
 		return c.watch(h, past[len(past)-1])
 	}
 	trials, known := c.climb(h, past)
@@ -70,12 +69,8 @@ func (c HillClimb) watch(h *History, settlement Decision) (Proposal, bool) {
 	if next == at {
 		return Proposal{}, false
 	}
-	return Proposal{
-		New: Number(c.Choices[next]),
-		Reason: fmt.Sprintf("trial: %s drifted from %s to %s since the last climb",
-			c.Signal, formatNumber(then), formatNumber(now)),
-		Signals: slices.Clone(c.tail(samples)),
-	}, true
+	return c.trial(next, c.tail(samples), fmt.Sprintf("%s drifted from %s to %s since the last climb",
+		c.Signal, formatNumber(then), formatNumber(now))), true
 }
 
 // climb collects the trials since the last settlement, the choice that was in
@@ -83,7 +78,7 @@ func (c HillClimb) watch(h *History, settlement Decision) (Proposal, bool) {
 // has not enough samples.
 func (c HillClimb) climb(h *History, past []Decision) (trials []trial, known bool) {
 	first := len(past)
-	for first > 0 && past[first-1].Expect == nil {
+	for first > 0 && past[first-1].Trial {
 		first--
 	}
 	samples := h.Signals(c.Signal)
@@ -144,12 +139,24 @@ func (c HillClimb) firstStep(at int) int {
 
 func (c HillClimb) try(at int, trials []trial) Proposal {
 	newest := trials[len(trials)-1]
-	return Proposal{
-		New: Number(c.Choices[at]),
-		Reason: fmt.Sprintf("trial: %s with %s was %s", c.Signal,
-			formatNumber(c.Choices[newest.choice]), formatNumber(median(newest.samples))),
-		Signals: slices.Clone(newest.samples),
+	return c.trial(at, newest.samples, fmt.Sprintf("%s with %s was %s", c.Signal,
+		formatNumber(c.Choices[newest.choice]), formatNumber(median(newest.samples))))
+}
+
+// trial proposes a choice to see whether it is at least as good as what the
+// samples tell of the one in force.
+func (c HillClimb) trial(at int, samples []Signal, reason string) Proposal {
+	p := Proposal{New: Number(c.Choices[at]), Reason: "trial: " + reason, Signals: slices.Clone(samples), Trial: true}
+	if now := median(samples); !math.IsNaN(now) && !math.IsInf(now, 0) {
+		first, last := samples[0], samples[len(samples)-1]
+		// It takes as long as the samples did, and those that are ignored.
+		span := (last.Point - first.Point) / uint64(max(len(samples)-1, 1))
+		p.Expect = &Expectation{
+			Signal: c.Signal, Unit: last.Unit, Statistic: Median, Value: now,
+			Horizon: max(span, 1) * uint64(c.Skip+len(samples)+1),
+		}
 	}
+	return p
 }
 
 func (c HillClimb) settle(peak int, trials []trial, value float64) (Proposal, bool) {

@@ -144,7 +144,7 @@ func (l *Loop) accept(p Policy, proposal Proposal, point uint64, now time.Time) 
 	d := Decision{
 		ID: l.journal.newestDecision() + 1, Time: now, Point: point, Policy: p.Name(), Subject: p.Subject(),
 		Old: l.history.Setting(p.Subject()), New: proposal.New,
-		Reason: proposal.Reason, Signals: proposal.Signals, Expect: proposal.Expect,
+		Reason: proposal.Reason, Signals: proposal.Signals, Expect: proposal.Expect, Trial: proposal.Trial,
 	}
 	if !d.New.finite() {
 		return d, fmt.Errorf("policy %q proposes %v for %q", d.Policy, d.New, d.Subject)

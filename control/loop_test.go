@@ -101,8 +101,11 @@ func TestLoopDecidesAndLooksBack(t *testing.T) {
 		if d.ID != uint64(i+1) || d.Reason == "" || len(d.Signals) == 0 {
 			t.Errorf("incomplete: %+v", d)
 		}
-		if (d.Expect != nil) != (d.Observed != nil) {
-			t.Errorf("expected %v, observed %v", d.Expect, d.Observed)
+		if (d.Expect != nil) != (d.Observed != nil) || (d.Expect != nil) != (d.New != Stop) {
+			t.Errorf("%s: expected %v, observed %v", d.Change(), d.Expect, d.Observed)
+		}
+		if d.Trial != strings.HasPrefix(d.Reason, "trial: ") || d.Trial && d.Observed.Samples == 0 {
+			t.Errorf("trial %v: %s, observed %+v", d.Trial, d.Reason, d.Observed)
 		}
 		for _, s := range d.Signals {
 			if s.Point > d.Point {

@@ -20,6 +20,7 @@ type Proposal struct {
 	Reason  string   // in words, for people
 	Signals []Signal // what it rests on; must not alias the history
 	Expect  *Expectation
+	Trial   bool // made to learn what the setting brings
 }
 
 // Direction says which values of a signal are better.

@@ -88,11 +88,14 @@ func explain(b *strings.Builder, d *control.Decision) {
 		fmt.Fprintf(b, "    failed    %s\n", d.Observed.Failed)
 		return
 	}
-	if e := d.Expect; e != nil {
-		fmt.Fprintf(b, "    expected  %s %s %s within %s points\n",
-			e.Statistic, e.Signal, quantity(e.Value, e.Unit), count(int64(e.Horizon)))
-		fmt.Fprintf(b, "    observed  %s\n", observed(e, d.Observed))
+	e := d.Expect
+	if e == nil {
+		fmt.Fprintf(b, "    expected  nothing that could be measured\n")
+		return
 	}
+	fmt.Fprintf(b, "    expected  %s %s %s within %s points\n",
+		e.Statistic, e.Signal, quantity(e.Value, e.Unit), count(int64(e.Horizon)))
+	fmt.Fprintf(b, "    observed  %s\n", observed(e, d.Observed))
 }
 
 // evidence lists the newest signals that a decision rests on.

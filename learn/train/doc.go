@@ -16,8 +16,8 @@
 // epoch), in the vectors and in the journal up to that step; every random choice is a function
 // of the seed and of the place in the data. A checkpoint holds state and vectors in one file
 // with a checksum, under a new name; the one before it is kept until the new one has been read
-// back; damaged ones are passed over, and Origin says so. A run resumed from a checkpoint takes the same steps, to the bit, as one that was never
-// interrupted. A checkpoint holds no wall-clock time: two runs alike write equal bytes.
+// back; damaged ones are passed over, and Origin says so. A run resumed from a checkpoint takes
+// the same steps, to the bit, as one that was never interrupted. A checkpoint holds no wall-clock time: two runs alike write equal bytes.
 //
 // With Config.Stop the weights with the lowest validation loss are kept beside the current ones,
 // in checkpoints as well, and are the run's result.
@@ -25,7 +25,8 @@
 // # Failure
 //
 // A step with a loss or gradient norm that is not finite ends the run with the layer named,
-// before any weight has changed; so does such a number in a validation, and a weight at the end. A checkpoint or journal that cannot be written (a full disk)
-// is reported to the observer and training goes on. When the context ends the current step is
-// finished, a checkpoint is written and Run returns the context's error.
+// before any weight has changed; so does such a number in a validation, and a weight at the end. A
+// checkpoint or journal that cannot be written (a full disk) is reported to the observer and
+// training goes on. When the context ends the current step is finished, a checkpoint is written
+// and Run returns the context's error.
 package train
