@@ -27,7 +27,7 @@ func TestLifetimeAgainstBaselines(t *testing.T) {
 	least := map[string]float64{"static": 4, "rp-cp": 1.2, "rp-ug": 1.2, "cb": 1.2, "wrp": 1.1, "mst-walk": 1.2, "random": 1.2}
 	seeds, n, side := uint64(2), 400, 500.0
 	if testing.Short() {
-		seeds, n, side = 1, 200, 350
+		seeds, n, side = 1, 250, 400
 	}
 	var names []string
 	for _, b := range field.Baselines() {

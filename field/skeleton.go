@@ -56,26 +56,73 @@ func (net *network) anchorFor(u int32) (a anchor, ok bool) {
 	return a, true
 }
 
-// skeleton is the cheapest route known that visits every wanted part: a travelling-salesman tour through groups, whose
-// representatives are chosen anew beside their neighbours in the tour until it no longer shrinks. It also returns the
-// wanted parts for which no stop is allowed.
+// skeleton is the cheapest route known that visits every wanted part: a travelling-salesman tour through groups, from several
+// choices of representatives. It also returns the wanted parts for which no stop is allowed.
 func (net *network) skeleton(want []bool, roots []int32, rng *rand.Rand) (r route, shut []int32) {
 	members := net.members(want)
-	var reps []anchor
+	var open []int32
 	for c := range members {
 		if len(members[c]) == 0 {
 			continue
 		}
-		rep, ok := net.firstRep(roots[c], members[c])
-		if !ok {
+		if _, ok := net.firstRep(roots[c], members[c]); ok {
+			open = append(open, int32(c))
+		} else {
 			shut = append(shut, int32(c))
-			continue
 		}
-		reps = append(reps, rep)
 	}
-	r = net.deal(reps, kicksFor(len(reps)), rng)
+	choices := []func(c int32) int32{func(c int32) int32 { return roots[c] }}
+	if len(open) > 1 {
+		choices = append(choices, func(c int32) int32 { return net.border(c, members[c], rng) })
+		for range skeletonTries(len(open), net.len()) {
+			choices = append(choices, func(c int32) int32 { return members[c][rng.IntN(len(members[c]))] })
+		}
+	}
+	best := math.Inf(1)
+	for _, choose := range choices {
+		var reps []anchor
+		for _, c := range open {
+			rep, _ := net.firstRep(choose(c), members[c])
+			reps = append(reps, rep)
+		}
+		tried := net.refine(reps, members, rng)
+		if cost := tried.cost(); cost < best || r.net == nil {
+			r, best = tried, cost
+		}
+	}
+	return r, shut
+}
+
+// skeletonTries is how often random representatives are tried: less often where that is dear.
+func skeletonTries(parts, nodes int) int {
+	return min(16, 200/parts, 200_000/nodes)
+}
+
+// border is the member of a part that is nearest to another part, among a sample of members.
+func (net *network) border(c int32, members []int32, rng *rand.Rand) int32 {
+	const sample = 500
+	best, least := members[0], math.Inf(1)
+	for k := range min(len(members), sample) {
+		u := members[k]
+		if len(members) > sample {
+			u = members[rng.IntN(len(members))]
+		}
+		v := net.index.closest(net.pos[u], func(i int32) bool { return net.part[i] != c })
+		if v < 0 {
+			break
+		}
+		if d := net.pos[u].Dist(net.pos[v]); d < least {
+			best, least = u, d
+		}
+	}
+	return best
+}
+
+// refine tours the representatives and chooses them anew beside their neighbours in the tour until it no longer shrinks.
+func (net *network) refine(reps []anchor, members [][]int32, rng *rand.Rand) route {
+	r := net.deal(reps, kicksFor(len(reps))/4, rng)
 	if len(reps) == 1 && net.in.Depot == nil {
-		return r, shut
+		return r
 	}
 	for range 6 {
 		before := r.cost()
@@ -91,7 +138,7 @@ func (net *network) skeleton(want []bool, roots []int32, rng *rand.Rand) (r rout
 			break
 		}
 	}
-	return r, shut
+	return r
 }
 
 // members lists the nodes of each wanted part.
