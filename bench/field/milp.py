@@ -1,7 +1,7 @@
 """Makes field/testdata/milp.json: small instances of the Buffer model with their optimum, proven by HiGHS.
 
     python3 -m venv env && env/bin/pip install highspy
-    env/bin/python milp.py 0 60 120 > ../../field/testdata/milp.json      # first seed, seed after the last, minutes at most
+    env/bin/python milp.py ../../field/testdata/milp.json 0-7 18-28 36-40 54-58 72-76 90-94
 
 For a maximal load B the program is: choose stops y and edges x of a round through them (2 on an edge that is driven to
 and fro), and give every other sensor one next hop p among its neighbours, with flow f of packets on it, so that no sensor
@@ -114,11 +114,9 @@ def optimum(pos, weight, reach, limit):
 
 
 def main():
-    cases, end = [], time.monotonic() + 60 * float(sys.argv[3])
-    for seed in range(int(sys.argv[1]), int(sys.argv[2])):
-        if time.monotonic() > end:
-            print(f"stopped before seed {seed}", file=sys.stderr)
-            break
+    out, cases = sys.argv[1], []
+    ranges = [tuple(map(int, a.split("-"))) for a in sys.argv[2:]]
+    for seed in (s for first, last in ranges for s in range(first, last + 1)):
         rng = random.Random(seed)
         n = 8 + seed % 18
         side = 10 * round(math.sqrt(n) * 24 / 10)
@@ -133,9 +131,9 @@ def main():
         print(f"seed {seed}, {n} sensors, limit {limit}: {best}", file=sys.stderr, flush=True)
         if best is not None:
             cases.append({"positions": pos, "weights": weight, "range": reach, "limit": limit, "optimum": best})
-    solver = highspy.Highs().version()
-    json.dump({"solver": f"HiGHS {solver}", "cases": cases}, sys.stdout, separators=(",", ":"))
-    print()
+    with open(out, "w") as file:
+        json.dump({"solver": f"HiGHS {highspy.Highs().version()}", "cases": cases}, file, separators=(",", ":"))
+        file.write("\n")
 
 
 if __name__ == "__main__":
