@@ -238,3 +238,31 @@ func TestPathMustPassItsStops(t *testing.T) {
 		t.Fatal("a tour without a path was accepted")
 	}
 }
+
+// A real mission, flown literally with its whole seconds of waiting, keeps the deadline when turns were given a second for that.
+func TestFlownWithinDeadline(t *testing.T) {
+	for name, change := range map[string]func(*field.Instance){"plain": nil, "zone": wood, "free": func(in *field.Instance) { in.Depot = nil }} {
+		m := planned(t, change)
+		sink := m.Instance.Sink
+		items, err := m.items(&m.Plan.Tours[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, alt, holds := items[0].place, items[0].alt, 0
+		seconds := sink.Launch.Seconds()
+		for _, it := range append(items[1:], item{command: cmdWaypoint, place: items[0].place, alt: items[0].alt}) {
+			if it.command != cmdWaypoint {
+				continue
+			}
+			if it.params[0] > 0 {
+				holds++
+				seconds += it.params[0] + sink.Turn.Seconds() - 1
+			}
+			seconds += geo.Distance(at, it.place)/sink.Speed + math.Abs(it.alt-alt)/sink.Climb
+			at, alt = it.place, it.alt
+		}
+		if seconds > sink.Deadline.Seconds()+0.1 || holds != len(m.Plan.Stops) {
+			t.Errorf("%s: flown in %.1f s with %d waits, %v allowed and %d stops", name, seconds, holds, sink.Deadline, len(m.Plan.Stops))
+		}
+	}
+}
