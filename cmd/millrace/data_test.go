@@ -42,6 +42,30 @@ func TestDataInfo(t *testing.T) {
 	}
 }
 
+// TestOneLabelFarAbove trains on few rows of which one has a large number for a label.
+func TestOneLabelFarAbove(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "t.csv"), []byte("a,label\n1,0\n3,1\n4,99999\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := millrace(t, dir, "train", "--data", "t.csv", "--model", "mlp", "--epochs", "2", "--batch", "2", "--out", "run")
+	if got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	e := decode[evaluation](t, millrace(t, dir, "eval", "run", "--json"))
+	if len(e.Classes) != 3 || e.Classes[2].Name != "99999" || len(e.Confusion) != 3 {
+		t.Errorf("%+v", e)
+	}
+	// Measured on a table without the class 0.
+	if err := os.WriteFile(filepath.Join(dir, "two.csv"), []byte("a,label\n"+strings.Repeat("4,99999\n3,1\n", 20)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e = decode[evaluation](t, millrace(t, dir, "eval", "run", "--data", "two.csv", "--json"))
+	if len(e.Classes) != 3 || e.Classes[0].Samples != 0 || e.Classes[1].Samples == 0 || e.Classes[1].Samples+e.Classes[2].Samples != e.Samples {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestDataInfoOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	table := "kind,width\n" + strings.Repeat("rose,1\niris,2\n", 20)
@@ -56,8 +80,12 @@ func TestDataInfoOfAFile(t *testing.T) {
 
 func TestDataRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("a,label\n1,x\noops,y\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"bad.csv": "a,label\n1,x\noops,y\n", "prices.csv": "area,price\n1,250000\n2,199000.5\n", "one.csv": "a,label\n1,x\n2,x\n", "x.npy": "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for line, want := range map[string]struct {
 		code int
@@ -69,6 +97,9 @@ func TestDataRefuses(t *testing.T) {
 		"data info bad.csv --image-size 28":   {exitUsage, "such as 28x28"},
 		"data info bad.csv --image-size 0x5":  {exitUsage, "such as 28x28"},
 		"data info bad.csv --test-fraction 1": {exitUsage, "is not between 0 and 1"},
+		"data info prices.csv":                {exitBadInput, "prices.csv:3:3: label: 199000.5 is not a whole number"},
+		"data info one.csv":                   {exitBadInput, `one.csv: every sample is of the class "x"`},
+		"data info x.npy":                     {exitBadInput, `numpy.savez("x.npz"`},
 		"data info none/at/all":               {exitBadInput, "none/at/all: no such file"},
 		"data fetch":                          {exitUsage, "millrace data fetch: NAME is missing"},
 		"data fetch " + data.DefaultName:      {exitBadInput, "nothing to fetch"},

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -91,9 +90,11 @@ type evaluation struct {
 	Accuracy float64      `json:"accuracy"`
 	Top5     float64      `json:"top5"`
 	Loss     float64      `json:"loss"`
-	Classes  []classScore `json:"classes"`
+	Classes  []classScore `json:"classes,omitempty"`
 
-	Confusion [][]int `json:"confusion"` // rows are labels, columns what the model takes them for
+	// Rows are labels, columns what the model takes them for. There are none, and no scores of
+	// the classes, when these are more than train.MaxConfusion.
+	Confusion [][]int `json:"confusion,omitempty"`
 }
 
 type classScore struct {
@@ -111,13 +112,14 @@ func evaluate(ctx context.Context, m *saved.Model, name string, options data.Opt
 	if err != nil {
 		return nil, err
 	}
-	if found := set.Test.Classes(); !slices.Equal(found, m.Classes) {
-		return nil, badInputf("the model knows the classes %s; data set %s has %s", listed(m.Classes), name, listed(found))
+	labelled, err := data.Relabel(set.Test, m.Classes)
+	if err != nil {
+		return nil, badInputf("the model knows the classes %s; data set %s has %s", listed(m.Classes), name, listed(set.Test.Classes()))
 	}
-	if err := train.Fits(m.Net, set.Test); err != nil {
+	if err := train.Fits(m.Net, labelled); err != nil {
 		return nil, err
 	}
-	test, err := data.Normalize(set.Test, m.Norm)
+	test, err := data.Normalize(labelled, m.Norm)
 	if err != nil {
 		return nil, err
 	}
@@ -168,6 +170,10 @@ func listed(names []string) string {
 func (e *evaluation) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s on %s: %.2f %% of %s test samples right (top 5: %.2f %%), loss %.4g\n\n",
 		e.Model, e.Data, 100*e.Accuracy, count(int64(e.Samples)), 100*e.Top5, e.Loss)
+	if len(e.Classes) == 0 {
+		_, err := fmt.Fprintf(w, "with more than %d classes they are not shown one by one\n", train.MaxConfusion)
+		return err
+	}
 	var rows [][]string
 	for _, c := range e.Classes {
 		share := "-"

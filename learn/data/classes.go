@@ -62,7 +62,7 @@ func numberLabels(file string, labels []int64) (numbering, error) {
 			continue
 		}
 		if len(seen) == maxClasses {
-			return numbering{}, wrongField(file, fmt.Sprintf("label %d", i), "there are more than %d different labels", maxClasses)
+			return numbering{}, wrongField(file, fmt.Sprintf("label %d", i), "there are more than %d different labels: are these labels classes?", maxClasses)
 		}
 		seen[v] = true
 		last = i

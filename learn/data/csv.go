@@ -238,7 +238,7 @@ func (c *csvReader) newLabel(name string) error {
 	if err := c.measured(); err != nil {
 		return err
 	}
-	return wrongCell(c.name, c.line, c.column, "label", "there are more than %d different labels", maxClasses)
+	return wrongCell(c.name, c.line, c.column, "label", "there are more than %d different labels: are these labels classes?", maxClasses)
 }
 
 // measured is the error of labels that are measured numbers, not classes.

@@ -15,8 +15,8 @@
 //
 // # Main types
 //
-//   - Dataset: labelled samples of one shape; Bytes and Floats keep them in memory, Subset and
-//     Normalize make one of another. Images are height, width, channels; vectors are features.
+//   - Dataset: labelled samples of one shape; Bytes and Floats keep them in memory, Subset,
+//     Relabel and Normalize make one of another. Images are height, width, channels; vectors are features.
 //   - Set: what a name or path stands for; Open reads MNIST's IDX files, folders of images, CSV
 //     and .npz; Fetch downloads the known sets; an extract of Fashion-MNIST is embedded. Classes
 //     without names are called by their labels and numbered in ascending order of these; a
