@@ -108,7 +108,7 @@ func (r *rival) add(u int32) bool {
 	}
 	next := r.net.deal(append(r.cur.anchors(), a), 0, r.rng)
 	cheap := r.cur.clone()
-	(&search{evaluator: r.eval}).insert(&cheap, a)
+	cheap.insert(a)
 	if cheap.cost() < next.cost() {
 		next = cheap
 	}

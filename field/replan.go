@@ -88,7 +88,6 @@ func (s *solver) reachAll(r *route, target float64) bool {
 	for _, u := range s.eval.h.hear(r) {
 		heard[s.net.part[u]] = true
 	}
-	helper := &search{evaluator: s.eval}
 	for c, members := range s.net.members(s.want) {
 		if len(members) == 0 || heard[c] {
 			continue
@@ -103,7 +102,7 @@ func (s *solver) reachAll(r *route, target float64) bool {
 		if !ok {
 			return false
 		}
-		helper.insert(r, a)
+		r.insert(a)
 	}
 	for k := range r.tours {
 		s.net.slide(r.tours[k], 2)

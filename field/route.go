@@ -219,6 +219,28 @@ func (net *network) cut(whole []anchor, most float64) [][]anchor {
 	return pieces
 }
 
+// insert puts an anchor where the route grows least.
+func (r *route) insert(a anchor) {
+	depot := r.net.depot()
+	bestTour, bestPlace, least := -1, 0, math.Inf(1)
+	for k, t := range r.tours {
+		for i := range t {
+			_, after := neighboursOf(t, depot, i)
+			if grow := r.net.leg(&t[i], &a) + r.net.leg(&a, after) - r.net.leg(&t[i], after); grow < least {
+				bestTour, bestPlace, least = k, i+1, grow
+			}
+		}
+		if depot != nil && len(t) > 0 {
+			if grow := r.net.leg(depot, &a) + r.net.leg(&a, &t[0]) - r.net.leg(depot, &t[0]); grow < least {
+				bestTour, bestPlace, least = k, 0, grow
+			}
+		}
+	}
+	if bestTour >= 0 {
+		r.tours[bestTour] = slices.Insert(r.tours[bestTour], bestPlace, a)
+	}
+}
+
 // anchors lists all anchors of the route.
 func (r *route) anchors() []anchor { return slices.Concat(r.tours...) }
 

@@ -203,7 +203,7 @@ func (s *search) pull(r *route) {
 	}
 	a.keep = nil
 	if s.rng.IntN(3) > 0 {
-		s.insert(r, a)
+		r.insert(a)
 		return
 	}
 	tour, place := s.closest(r, a.pos)
@@ -232,28 +232,6 @@ func (s *search) visits(r *route, u int32) bool {
 		}
 	}
 	return false
-}
-
-// insert puts an anchor where the route grows least.
-func (s *search) insert(r *route, a anchor) {
-	depot := s.net.depot()
-	bestTour, bestPlace, least := -1, 0, math.Inf(1)
-	for k, t := range r.tours {
-		for i := range t {
-			_, after := neighboursOf(t, depot, i)
-			if grow := s.net.leg(&t[i], &a) + s.net.leg(&a, after) - s.net.leg(&t[i], after); grow < least {
-				bestTour, bestPlace, least = k, i+1, grow
-			}
-		}
-		if depot != nil && len(t) > 0 {
-			if grow := s.net.leg(depot, &a) + s.net.leg(&a, &t[0]) - s.net.leg(depot, &t[0]); grow < least {
-				bestTour, bestPlace, least = k, 0, grow
-			}
-		}
-	}
-	if bestTour >= 0 {
-		r.tours[bestTour] = slices.Insert(r.tours[bestTour], bestPlace, a)
-	}
 }
 
 // closest finds the anchor nearest to p.
