@@ -22,7 +22,7 @@ func readSample(t *testing.T, text string) (sampleConfig, error) {
 		t.Fatal(err)
 	}
 	var config sampleConfig
-	err := readConfig(path, &config)
+	_, err := readConfig(path, &config)
 	return config, err
 }
 
@@ -40,7 +40,10 @@ func TestReadConfigNamesThePlace(t *testing.T) {
 	for text, want := range map[string]string{
 		"epochs: 3\nepoks: 4\n":               `run.yaml:2:1: unknown field "epoks"`,
 		"machine:\n  threads: 2\n  x: 1\n":    `run.yaml:3:3: unknown field "x"`,
-		"epochs: many\n":                      "run.yaml:1:9: ",
+		"epochs: many\n":                      `run.yaml:1:9: "many" is not a whole number`,
+		"epochs: 99999999999999999999\n":      `run.yaml:1:9: "99999999999999999999" is not a whole number`,
+		"epochs: [1]\n":                       "run.yaml:1:9: ",
+		"rate: fast\n":                        `run.yaml:1:7: "fast" is not a number`,
 		"rate: 1\nrate: 2\n":                  "run.yaml:2:1: ",
 		"epochs: [1\n":                        "run.yaml:1:",
 		"# " + strings.Repeat("x", maxConfig): "longer than 1.0 MiB",
@@ -50,7 +53,7 @@ func TestReadConfigNamesThePlace(t *testing.T) {
 			t.Errorf("%.40q: got %v, want %q", text, err, want)
 		}
 	}
-	if err := readConfig("/no/such.yaml", &sampleConfig{}); exitCode(err) != exitBadInput {
+	if _, err := readConfig("/no/such.yaml", &sampleConfig{}); exitCode(err) != exitBadInput {
 		t.Errorf("absent file: %v", err)
 	}
 }

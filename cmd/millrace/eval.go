@@ -39,6 +39,12 @@ is measured on the data set that the run was given, read in the same way.`,
 		if err != nil {
 			return err
 		}
+		if *threads < 0 || *threads > job.MaxThreads {
+			return usagef("--threads %d is not from 0 to %d", *threads, job.MaxThreads)
+		}
+		if err := checkProcessor(); err != nil {
+			return err
+		}
 		m, settings, err := openModel(args[0])
 		if err != nil {
 			return err
@@ -88,7 +94,7 @@ type evaluation struct {
 	Data     string       `json:"data"`
 	Samples  int          `json:"samples"`
 	Accuracy float64      `json:"accuracy"`
-	Top5     float64      `json:"top5"`
+	Top5     *float64     `json:"top5,omitempty"` // nil where there are no more classes than five
 	Loss     float64      `json:"loss"`
 	Classes  []classScore `json:"classes,omitempty"`
 
@@ -133,8 +139,11 @@ func evaluate(ctx context.Context, m *saved.Model, name string, options data.Opt
 		return nil, err
 	}
 	e := &evaluation{
-		Data: name, Samples: got.Samples, Accuracy: got.Accuracy(), Top5: got.TopAccuracy(),
+		Data: name, Samples: got.Samples, Accuracy: got.Accuracy(),
 		Loss: got.Loss(), Confusion: got.Confusion,
+	}
+	if len(m.Classes) > train.TopK {
+		e.Top5 = new(got.TopAccuracy())
 	}
 	for i, row := range got.Confusion {
 		e.Classes = append(e.Classes, score(i, row, m.Classes))
@@ -168,8 +177,8 @@ func listed(names []string) string {
 }
 
 func (e *evaluation) print(w io.Writer) error {
-	fmt.Fprintf(w, "%s on %s: %.2f %% of %s test samples right (top 5: %.2f %%), loss %.4g\n\n",
-		e.Model, e.Data, 100*e.Accuracy, count(int64(e.Samples)), 100*e.Top5, e.Loss)
+	fmt.Fprintf(w, "%s on %s: %.2f %% of %s test samples right%s, loss %.4g\n\n",
+		e.Model, e.Data, 100*e.Accuracy, count(int64(e.Samples)), inTop(e.Top5), e.Loss)
 	if len(e.Classes) == 0 {
 		_, err := fmt.Fprintf(w, "with more than %d classes they are not shown one by one\n", train.MaxConfusion)
 		return err

@@ -1,54 +1,79 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// fullDisk runs crashArgs where a second checkpoint does not fit: the weights take 150 KiB, a
-// checkpoint 450, the file system has 820. Then it makes room and resumes.
-const fullDisk = `mkdir small && mount -t tmpfs -o size=820k none small && trap 'umount small' EXIT
-"$@" --out small/run; echo "code $?"; ls small/run/checkpoints
-mount -o remount,size=20m small && rm small/run/model.millrace && "$0" train --resume small/run && cp -r small/run after`
+// fullDisk fills the file system while a run goes on, but for so many KiB: the weights take 150
+// KiB, a checkpoint 450. Then it makes room and resumes.
+const fullDisk = `mkdir small && mount -t tmpfs -o size=8m none small && trap 'umount small' EXIT
+"$@" --out small/run & run=$!
+until [ "$(ls small/run/checkpoints 2>/dev/null | grep -c 'checkpoint$')" -ge 2 ]; do sleep 0.01; done
+cat /dev/zero > small/fill 2>/dev/null; truncate -s -"$room"K small/fill
+wait $run; echo "code $?"; ls small/run/checkpoints
+rm -f small/fill small/run/model.millrace && "$0" train --resume small/run && cp -r small/run after`
 
 // fileLimit runs them where no file may grow beyond 300 KiB, and resumes without the limit.
 const fileLimit = `(ulimit -f 600; "$@" --out small/run); echo "code $?"; ls small/run/checkpoints
 rm small/run/model.millrace && "$0" train --resume small/run && cp -r small/run after`
 
 // TestFullDisk trains where checkpoints soon do not fit any more: training goes on, says so, and
-// keeps the last one that is good; resumed, the run ends like one that had room.
+// keeps the last one that is good. Where the model does not fit either, the run says how much to
+// free and how to go on. Resumed, it ends like one that had room.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	stripes(t, dir)
 	if got := millrace(t, dir, append(crashArgs, "--out", "whole")...); got.code != exitDone {
 		t.Fatalf("%+v", got)
 	}
-	starve(t, dir, []string{"sh", "-c", fileLimit}, "file too large", 0)
+	starve(t, dir, []string{"sh", "-c", fileLimit}, crashArgs, "", 0, "file too large", "code 0")
 	for _, shell := range [][]string{{"sh", "-c"}, {"unshare", "-rm", "sh", "-c"}} {
 		probe := exec.Command(shell[0], append(shell[1:], "mkdir -p probe && mount -t tmpfs none probe && umount probe")...)
 		if probe.Dir = dir; probe.Run() == nil { // else one must be root here to mount
-			starve(t, dir, append(shell, fullDisk), "no space left on device", 1)
+			fill(t, dir, append(shell, fullDisk))
 			return
 		}
 	}
 }
 
-// starve runs a script and checks what it tells and leaves.
-func starve(t *testing.T, dir string, shell []string, reason string, kept int) {
+// fill fills the disk under runs that are long enough for that.
+func fill(t *testing.T, dir string, shell []string) {
 	t.Helper()
-	if out, err := exec.Command("rm", "-rf", dir+"/small", dir+"/after").CombinedOutput(); err != nil {
-		t.Fatalf("%s", out)
+	args := append(slices.Clone(crashArgs), "--epochs", "80")
+	if err := os.RemoveAll(filepath.Join(dir, "whole")); err != nil {
+		t.Fatal(err)
 	}
-	args := append(append(shell[1:], binary, binary), crashArgs...)
+	if got := millrace(t, dir, append(args, "--checkpoint-every", "0s", "--out", "whole")...); got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	const reason = "no space left on device"
+	starve(t, dir, shell, args, "room=400", 2, reason, "code 0")
+	starve(t, dir, shell, args, "room=40", 2, reason, "code 1", "the model could not be written: ", "; free ",
+		" bytes; then go on with millrace train --resume small/run")
+}
+
+// starve runs a script and checks what it tells and leaves.
+func starve(t *testing.T, dir string, shell, run []string, room string, kept int, told ...string) {
+	t.Helper()
+	for _, left := range []string{"small", "after"} {
+		if err := os.RemoveAll(filepath.Join(dir, left)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := append(append(slices.Clone(shell[1:]), binary, binary), run...)
 	cmd := exec.Command(shell[0], args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), room)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	text := string(out)
-	for _, want := range []string{"training goes on, but the checkpoint after step", reason, "the one before it is kept", "code 0"} {
+	for _, want := range append(told, "training goes on, but the checkpoint after step", "the one before it is kept") {
 		if !strings.Contains(text, want) {
 			t.Errorf("the run does not tell %q: %s", want, text)
 		}
@@ -58,5 +83,27 @@ func starve(t *testing.T, dir string, shell []string, reason string, kept int) {
 	}
 	if !same(t, dir, "whole", "after") {
 		t.Error("the run resumed from the last good checkpoint ended with another model")
+	}
+}
+
+// TestNoRoom asks for a run that does not fit: it is refused before anything is written.
+func TestNoRoom(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	const script = `mkdir small && mount -t tmpfs -o size=1m none small && trap 'umount small' EXIT
+"$@" --out small/new/run; echo "code $?"; ls -A small`
+	for _, shell := range [][]string{{"sh"}, {"unshare", "-rm", "sh"}} {
+		cmd := exec.Command(shell[0], append(append(shell[1:], "-c", script, binary, binary), crashArgs...)...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if text := string(out); err == nil {
+			if !strings.HasPrefix(text, "millrace: run directory small/new/run: the run takes up to ") || !strings.HasSuffix(text, " more\ncode 3\n") {
+				t.Errorf("got %s", text)
+			}
+			return
+		}
+		if err := os.RemoveAll(filepath.Join(dir, "small")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -27,6 +27,9 @@ TIFF, WebP) are scaled and made grey as the model needs it.`,
 		if *top < 1 {
 			return usagef("--top %d is not at least 1", *top)
 		}
+		if err := checkProcessor(); err != nil {
+			return err
+		}
 		list, err := predict(args[0], args[1:], *top, *invert)
 		if err != nil {
 			return err
@@ -41,6 +44,11 @@ func atLeast(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {
 			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), names[len(args)])
+		}
+		for i, arg := range args {
+			if arg == "" {
+				return fmt.Errorf("%s: %s is empty", cmd.CommandPath(), names[min(i, len(names)-1)])
+			}
 		}
 		return nil
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // verbs lists the commands of the binary, one per file.
@@ -46,6 +48,7 @@ func rootCommand(c *console) *cobra.Command {
 	}
 	root.SetOut(c.out)
 	root.SetErr(c.err)
+	root.SetFlagErrorFunc(plainFlagError)
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "print the result as JSON on standard output")
 	for _, verb := range verbs {
 		root.AddCommand(verb(c))
@@ -74,6 +77,9 @@ func prepare(cmd *cobra.Command, started *bool) {
 	}
 	if body := cmd.RunE; body != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if err := refuseEmpty(cmd); err != nil {
+				return err
+			}
 			*started = true
 			return body(cmd, args)
 		}
@@ -81,6 +87,45 @@ func prepare(cmd *cobra.Command, started *bool) {
 	for _, sub := range cmd.Commands() {
 		prepare(sub, started)
 	}
+}
+
+// refuseEmpty refuses a flag that was given an empty text, as a variable of the
+// shell does that is not set: it would count as not given.
+func refuseEmpty(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" {
+			err = fmt.Errorf("--%s is empty", f.Name)
+		}
+	})
+	return err
+}
+
+// plainFlagError says what is wrong with a flag's value without the words of the
+// library that reads numbers.
+func plainFlagError(_ *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	flag := bad.GetFlag()
+	return fmt.Errorf("invalid argument %q for \"--%s\" flag: not %s", bad.GetValue(), flag.Name, flagWords(flag.Value.Type()))
+}
+
+// flagWords names the type of a flag's value for people.
+func flagWords(kind string) string {
+	switch kind {
+	case "int", "int64":
+		return "a whole number in range"
+	case "uint", "uint64":
+		return "a whole number from 0 in range"
+	case "float64":
+		return "a number"
+	case "duration":
+		return "a time such as 10s"
+	case "bool":
+		return "true or false"
+	}
+	return "what belongs here"
 }
 
 // exactly makes a command take the named arguments, no more and no fewer.
@@ -91,6 +136,9 @@ func exactly(names ...string) cobra.PositionalArgs {
 			return fmt.Errorf("%s: %s is missing", cmd.CommandPath(), names[len(args)])
 		case len(args) > len(names):
 			return fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[len(names)])
+		}
+		if at := slices.Index(args, ""); at >= 0 {
+			return fmt.Errorf("%s: %s is empty", cmd.CommandPath(), names[at])
 		}
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"millrace.dev/internal/rundir"
+	"millrace.dev/learn/engine/cpu"
 	"millrace.dev/learn/job"
 )
 
@@ -29,20 +30,26 @@ receives the settings, the decisions, checkpoints, and at the end the model, its
 curves and a report. A run that was interrupted goes on with --resume and ends with the same
 weights as one that was not.`,
 	}
-	asked := trainFlags(cmd)
+	ask := trainFlags(cmd)
 	f := cmd.Flags()
 	out := f.String("out", "", "`directory` of the run, new or empty (default: a new one under runs/)")
 	resume := f.String("resume", "", "go on with the run in this `directory`, with its own settings")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *resume != "" {
-			return c.resume(cmd, asked, *resume)
+		if err := checkProcessor(); err != nil {
+			return err
 		}
-		s, err := asked()
+		if *resume != "" {
+			return c.resume(cmd, ask, *resume)
+		}
+		s, err := ask.settings()
 		if err != nil {
 			return err
 		}
 		j, err := job.New(s)
 		if err != nil {
+			return ask.blame(err)
+		}
+		if err := j.CheckRoom(*out); err != nil {
 			return err
 		}
 		dir, err := rundir.Create(job.Verb, *out, time.Now())
@@ -54,8 +61,16 @@ weights as one that was not.`,
 	return cmd
 }
 
+// checkProcessor refuses a vector level that this machine does not have.
+func checkProcessor() error {
+	if _, err := cpu.ReadProcessor(); err != nil {
+		return usagef("%w", err)
+	}
+	return nil
+}
+
 // resume goes on with a run, unless settings were given that are not its own.
-func (c *console) resume(cmd *cobra.Command, asked func() (job.Settings, error), path string) error {
+func (c *console) resume(cmd *cobra.Command, ask *asked, path string) error {
 	given := givenFlags(cmd)
 	for _, name := range []string{"out", "config"} {
 		if slices.Contains(given, name) {
@@ -70,7 +85,7 @@ func (c *console) resume(cmd *cobra.Command, asked func() (job.Settings, error),
 	if err != nil {
 		return err
 	}
-	want, err := asked()
+	want, err := ask.settings()
 	if err != nil {
 		return err
 	}
@@ -79,13 +94,16 @@ func (c *console) resume(cmd *cobra.Command, asked func() (job.Settings, error),
 	}
 	differences, err := want.Differences(s, given)
 	if err != nil {
-		return err
+		return ask.blame(err)
 	}
 	if len(differences) > 0 {
 		return badInputf("run %s cannot go on with other settings: %s", path, strings.Join(differences, "; "))
 	}
 	j, err := job.New(s)
 	if err != nil {
+		return err
+	}
+	if err := j.CheckRoom(path); err != nil {
 		return err
 	}
 	return c.train(cmd.Context(), j, dir, func() error { return j.Resume(dir) })
@@ -109,6 +127,12 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 	}
 	c.remark("training %s (%s weights) on %s samples of %s; the run is in %s",
 		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), dir.Path())
+	memory := j.Memory()
+	c.remark("it computes in %s besides the data; a step's arena takes %s, %.2f times its lower bound of %s",
+		size(uint64(memory.Total())), size(uint64(memory.Step.Arena)), memory.Step.Ratio(), size(uint64(memory.Step.LowerBound)))
+	for _, damaged := range j.Origin().Damaged {
+		c.remark("%v; going on from %s", damaged, j.Origin().Path)
+	}
 	if at := j.State(); at.Step > 0 {
 		c.remark("going on after step %s of %s", count(int64(at.Step)), count(int64(j.Steps)))
 	}
@@ -119,6 +143,10 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 		return fmt.Errorf("stopped after step %s; go on with millrace train --resume %s: %w",
 			count(int64(j.State().Step)), dir.Path(), err)
 	}
+	var unwritten *job.WriteError
+	if errors.As(err, &unwritten) {
+		return fmt.Errorf("%w; then go on with millrace train --resume %s", err, dir.Path())
+	}
 	if err != nil {
 		return err
 	}
@@ -126,13 +154,24 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 }
 
 func printTrained(w io.Writer, r *job.Result) error {
-	early := ""
+	fmt.Fprintf(w, "%s on %s: %.2f %% of %s test samples right%s, loss %.4g\n",
+		r.Network, r.Data, 100*r.TestAccuracy, count(int64(r.TestSamples)), inTop(r.TestTop5), r.TestLoss)
+	fmt.Fprintf(w, "%s steps in %.1f s", count(int64(r.Steps)), r.Seconds)
 	if r.Stopped {
-		early = ", stopped early"
+		fmt.Fprint(w, ", stopped early")
 	}
-	fmt.Fprintf(w, "%s on %s: %.2f %% of %s test samples right (top 5: %.2f %%), loss %.4g\n",
-		r.Network, r.Data, 100*r.TestAccuracy, count(int64(r.TestSamples)), 100*r.TestTop5, r.TestLoss)
-	fmt.Fprintf(w, "%s steps in %.1f s%s\n\n", count(int64(r.Steps)), r.Seconds, early)
-	_, err := fmt.Fprintf(w, "model   %s\nreport  %s\ncurves  %s\n", r.Model, r.Report, r.Curves)
+	if r.BestEpoch > 0 {
+		fmt.Fprintf(w, "; the weights are those after epoch %d, the best", r.BestEpoch)
+	}
+	_, err := fmt.Fprintf(w, "\n\nmodel   %s\nreport  %s\ncurves  %s\n", r.Model, r.Report, r.Curves)
 	return err
+}
+
+// inTop tells the share of samples whose class is among the five most probable, where that says
+// anything.
+func inTop(share *float64) string {
+	if share == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (top 5: %.2f %%)", 100**share)
 }

@@ -156,7 +156,7 @@ func TestEarlyStopIsExplained(t *testing.T) {
 	stripes(t, dir)
 	got := millrace(t, dir, "train", "--data", "pictures", "--model", "mlp", "--epochs", "500", "--batch", "64",
 		"--schedule", "plateau", "--lr", "1e-30", "--early-stop", "5", "--out", "run", "--json")
-	if r := decode[job.Result](t, got); !r.Stopped || r.Epochs >= 500 {
+	if r := decode[job.Result](t, got); !r.Stopped || r.Epochs >= 500 || r.BestEpoch != r.Epochs-5 || r.TestTop5 != nil {
 		t.Fatalf("%+v", r)
 	}
 	a := decode[account](t, millrace(t, dir, "why", "run", "--json"))
@@ -169,6 +169,47 @@ func TestEarlyStopIsExplained(t *testing.T) {
 	}
 	if d := found["plateau"]; d.Expect == nil || d.Observed == nil {
 		t.Errorf("plateau: %+v", d)
+	}
+}
+
+// TestBadProcessorLevel asks for vector instructions that do not exist: nothing is begun.
+func TestBadProcessorLevel(t *testing.T) {
+	t.Setenv("MILLRACE_CPU", "bogus")
+	dir := t.TempDir()
+	for _, line := range []string{"train --model mlp --steps 1", "train --resume run", "eval run", "predict run one.png", "version"} {
+		got := millrace(t, dir, strings.Fields(line)...)
+		if got.code != exitUsage || !strings.Contains(got.stderr, `MILLRACE_CPU="bogus" is not one of generic, avx2, avx512 (see`) {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestGivenZeros keeps values of 0, in effect and in run.json.
+func TestGivenZeros(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	base := "train --data pictures --model mlp --steps 3 --optimizer adamw --out "
+	for line, want := range map[string][2]string{
+		"absent":                    {`"lr": 0.003`, `"weight-decay": 0.01`},
+		"decay --weight-decay 0":    {`"lr": 0.003`, `"weight-decay": 0,`},
+		"still --lr 0":              {`"lr": 0,`, `"weight-decay": 0.01`},
+		"steps --epochs 0":          {`"epochs": 0,`, `"steps": 3`},
+		"both --epochs 1 --steps 0": {`"epochs": 1,`, `"steps": 0`},
+	} {
+		name, _, _ := strings.Cut(line, " ")
+		if got := millrace(t, dir, strings.Fields(base+line)...); got.code != exitDone {
+			t.Fatalf("%s: %+v", line, got)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name, "run.json"))
+		if err != nil || !strings.Contains(string(text), want[0]) || !strings.Contains(string(text), want[1]) {
+			t.Errorf("%s: %v, run.json is %s, want %q", line, err, text, want)
+		}
+	}
+	if same(t, dir, "absent", "decay") || same(t, dir, "absent", "still") {
+		t.Error("a value of 0 had no effect")
 	}
 }
 
@@ -204,6 +245,10 @@ func TestTrainRefuses(t *testing.T) {
 	write("unknown.yaml", "model: mlp\nmodle: mlp\n")
 	write("wrong.yaml", "epochs: many\n")
 	write("negative.yaml", "batch: -3\n")
+	write("time.yaml", "model: mlp\ncheckpoint-every: soon\n")
+	write("empty.yaml", "data: ''\n")
+	write("vgg.yaml", "batch: 8\nmodel: vgg\n")
+	write("fraction.yaml", "test-fraction: 3\n")
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -218,24 +263,39 @@ func TestTrainRefuses(t *testing.T) {
 		"--data broken":                 {exitBadInput, "broken/a/x.png"},
 		"--data t10k-images-idx3-ubyte": {exitBadInput, "t10k-images-idx3-ubyte"},
 		"--data numbers.csv":            {exitBadInput, "wants images"},
-		"--optimizer adagrad":           {exitBadInput, "known are sgd, momentum"},
-		"--schedule linear":             {exitBadInput, "known are constant"},
-		"--augment zoom":                {exitBadInput, "known are flip"},
+		"--optimizer adagrad":           {exitUsage, "known are sgd, momentum"},
+		"--schedule linear":             {exitUsage, "known are constant"},
+		"--augment zoom":                {exitUsage, "known are flip"},
 		"--augment crop --data numbers.csv --model mlp": {exitBadInput, "augmentation needs images"},
-		"--batch 0":                         {exitBadInput, "batch: 0 is not from 1"},
-		"--lr -1":                           {exitBadInput, "lr: -1"},
-		"--epochs -1":                       {exitBadInput, "epochs: -1"},
-		"--early-stop 3 --valid-fraction 0": {exitBadInput, "validation set"},
+		"--batch 0":                         {exitUsage, "batch: 0 is not from 1 to 1048576 "},
+		"--lr -1":                           {exitUsage, "lr: -1"},
+		"--epochs -1":                       {exitUsage, "epochs: -1 is not from 0 to 1000000000 "},
+		"--lr NaN":                          {exitUsage, "lr: NaN"},
+		"--valid-fraction 1":                {exitUsage, "valid-fraction: 1 is not from 0 to 0.9 "},
+		"--threads 5000":                    {exitUsage, "threads: 5000 is not from 0 to 1024 "},
+		"--epochs 0":                        {exitUsage, "nothing would be trained"},
+		"--steps 0":                         {exitUsage, "nothing would be trained"},
+		"--epochs 0 --steps 0":              {exitUsage, "nothing would be trained"},
+		"--out=":                            {exitUsage, "--out is empty"},
+		"--resume=":                         {exitUsage, "--resume is empty"},
+		"--data=":                           {exitUsage, "--data is empty"},
+		"--config=":                         {exitUsage, "--config is empty"},
+		"--early-stop 3 --valid-fraction 0": {exitUsage, "validation set"},
 		"--config unknown.yaml":             {exitBadInput, "unknown.yaml:2"},
-		"--config wrong.yaml":               {exitBadInput, "wrong.yaml:1"},
-		"--config negative.yaml":            {exitBadInput, "batch: -3"},
+		"--config wrong.yaml":               {exitBadInput, `wrong.yaml:1:9: "many" is not a whole number`},
+		"--config time.yaml":                {exitBadInput, `time.yaml:2:19: "soon" is not a time`},
+		"--config empty.yaml":               {exitBadInput, "empty.yaml:1:7: data is empty"},
+		"--config vgg.yaml":                 {exitBadInput, "vgg.yaml:2:8: model: unknown model"},
+		"--config fraction.yaml":            {exitBadInput, "fraction.yaml:1:16: test-fraction: 3 is not between"},
+		"--config negative.yaml --batch -4": {exitUsage, "batch: -4"},
+		"--config negative.yaml":            {exitBadInput, "negative.yaml:1:8: batch: -3 is not from 1 to 1048576"},
 		"--config none.yaml":                {exitBadInput, "none.yaml"},
 		"--out full":                        {exitBadInput, "run directory full: is not empty"},
 		"--out full/note.txt/run":           {exitBadInput, "full/note.txt"},
 		"--resume empty":                    {exitBadInput, "holds no run"},
 		"--resume none":                     {exitBadInput, "does not exist"},
 		"--resume empty --out other":        {exitUsage, "exclude each other"},
-		"--epochs many":                     {exitUsage, "many"},
+		"--epochs many":                     {exitUsage, `"many" for "--epochs" flag: not a whole number`},
 		"--image-size big":                  {exitUsage, "28x28"},
 		"pictures":                          {exitUsage, `unexpected argument "pictures"`},
 	} {
@@ -247,6 +307,11 @@ func TestTrainRefuses(t *testing.T) {
 			got := millrace(t, dir, args...)
 			if got.code != c.code || !strings.Contains(got.stderr, c.want) || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 {
 				t.Errorf("got %+v, want code %d and %q", got, c.code, c.want)
+			}
+			for _, word := range []string{"strconv", "unmarshal", "struct"} {
+				if strings.Contains(got.stderr, word) {
+					t.Errorf("%q holds words of a library", got.stderr)
+				}
 			}
 			for _, left := range []string{"new", "runs", "other"} {
 				if _, err := os.Stat(filepath.Join(dir, left)); err == nil {
@@ -276,9 +341,49 @@ func TestResumeRefuses(t *testing.T) {
 		}
 	}
 	// The same settings, and another number of threads, are no contradiction.
+	before := decode[job.Result](t, millrace(t, dir, "train", "--resume", "run", "--json"))
+	report, err := os.ReadFile(filepath.Join(dir, "run", "report.html"))
+	if err != nil || !strings.Contains(string(report), "lower bound") || strings.Contains(string(report), "top 5") {
+		t.Errorf("the report of three classes: %v", err)
+	}
 	got := millrace(t, dir, "train", "--resume", "run", "--model", "mlp", "--data", "pictures", "--threads", "1")
-	if got.code != exitDone || !strings.Contains(got.stderr, "going on after step 3 of 3") {
+	if got.code != exitDone || !strings.Contains(got.stderr, "going on after step 3 of 3") ||
+		!strings.Contains(got.stderr, "times its lower bound of") || strings.Contains(got.stdout, "top 5") {
 		t.Errorf("%+v", got)
+	}
+	after := decode[job.Result](t, millrace(t, dir, "train", "--resume", "run", "--json"))
+	if after.Seconds < before.Seconds || after.TestAccuracy != before.TestAccuracy {
+		t.Errorf("resumed after its end, the run took %v and then %v", before.Seconds, after.Seconds)
+	}
+	// The newest checkpoint is damaged, then all are.
+	damage := func(path string) {
+		t.Helper()
+		if err := os.Truncate(filepath.Join(dir, path), 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied, err := os.ReadFile(filepath.Join(dir, "run/checkpoints/000000000003.checkpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"000000000004", "000000000005"} {
+		if err := os.WriteFile(filepath.Join(dir, "run/checkpoints", name+".checkpoint"), copied, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		damage("run/checkpoints/" + name + ".checkpoint")
+	}
+	got = millrace(t, dir, "train", "--resume", "run")
+	if got.code != exitDone || !strings.Contains(got.stderr, "000000000004.checkpoint: ") ||
+		!strings.Contains(got.stderr, "; going on from run/checkpoints/000000000003.checkpoint") {
+		t.Errorf("%+v", got)
+	}
+	damage("run/checkpoints/000000000003.checkpoint")
+	got = millrace(t, dir, "train", "--resume", "run")
+	if got.code != exitBadInput || !strings.Contains(got.stderr, "; checkpoint run/checkpoints/000000000003.checkpoint: ") {
+		t.Errorf("%+v", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "run/checkpoints/000000000003.checkpoint"), copied, 0o644); err != nil {
+		t.Fatal(err)
 	}
 	// The data changed since.
 	for i := range 10 {
@@ -306,6 +411,11 @@ func TestEvalAndPredictRefuse(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "damaged"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	for _, args := range [][]string{{"eval", ""}, {"predict", "", "one.png"}, {"predict", "run", ""}, {"why", ""}} {
+		if got := millrace(t, dir, args...); got.code != exitUsage || !strings.Contains(got.stderr, " is empty") {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
 	for line, c := range map[string]struct {
 		code int
 		want string
@@ -316,6 +426,8 @@ func TestEvalAndPredictRefuse(t *testing.T) {
 		"eval run --data fashion-mnist-mini": {exitBadInput, "the model knows the classes high, low, middle"},
 		"eval run/model.millrace":            {exitUsage, "--data is missing"},
 		"eval":                               {exitUsage, "MODEL is missing"},
+		"eval run --threads -3":              {exitUsage, "--threads -3 is not from 0 to 1024"},
+		"eval run --data=":                   {exitUsage, "--data is empty"},
 		"predict run":                        {exitUsage, "IMAGE is missing"},
 		"predict run none.png":               {exitBadInput, "none.png"},
 		"predict run run/run.json":           {exitBadInput, "not a readable image"},

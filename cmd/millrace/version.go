@@ -15,9 +15,12 @@ func versionCommand(c *console) *cobra.Command {
 		Use:   "version",
 		Short: "Print which build this is",
 		RunE: func(*cobra.Command, []string) error {
-			processor, _ := cpu.ReadProcessor() // doctor reports a level that cannot be used
+			processor, _ := cpu.ReadProcessor()
 			v := version{buildinfo.Read(), processor.Level}
-			return c.result(v, v.print)
+			if err := c.result(v, v.print); err != nil {
+				return err
+			}
+			return checkProcessor()
 		},
 	}
 }

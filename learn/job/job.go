@@ -25,6 +25,8 @@ const Verb = "train"
 // ModelFile is the name of the trained model in a run's directory.
 const ModelFile = "model.millrace"
 
+const checkpointsDir = "checkpoints"
+
 // Job is a run that is prepared, or going on.
 type Job struct {
 	Settings Settings
@@ -39,11 +41,17 @@ type Job struct {
 	engine  *cpu.Engine
 	journal *control.Journal
 	trainer *train.Trainer
-	started time.Time
+	started time.Time     // of this process's part
+	begun   time.Time     // of the run
+	before  time.Duration // that earlier processes worked on it
 }
 
-// New opens the data set, makes the model and checks that all settings fit.
+// New opens the data set, makes the model and checks that all settings fit, and that the machine
+// can do what the environment asks for.
 func New(s Settings) (*Job, error) {
+	if _, err := cpu.ReadProcessor(); err != nil {
+		return nil, err
+	}
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
@@ -141,7 +149,7 @@ func (j *Job) policies() {
 func (j *Job) checkAugment() error {
 	l, err := data.NewLoader(j.config.Train, data.LoaderOptions{Plan: data.Plan{Batch: 1}, Augment: j.config.Augment})
 	if err != nil {
-		return &SettingError{"augment", err.Error()}
+		return &train.ConfigError{Reason: "augment: " + err.Error()}
 	}
 	l.Close()
 	return nil
@@ -154,10 +162,10 @@ func (j *Job) Start(dir rundir.Dir, args []string) error {
 	if err != nil {
 		return err
 	}
-	j.dir = dir
+	j.dir, j.begun = dir, time.Now()
 	// It comes first: a run that is killed at any later moment can be resumed.
 	err = dir.WriteManifest(rundir.Manifest{
-		Verb: Verb, Args: args, Settings: settings, Seed: j.Settings.Seed, Started: time.Now(), Build: buildinfo.Read(),
+		Verb: Verb, Args: args, Settings: settings, Seed: j.Settings.Seed, Started: j.begun, Build: buildinfo.Read(),
 	})
 	if err != nil {
 		return err
@@ -187,11 +195,17 @@ func Load(dir rundir.Dir) (Settings, error) {
 
 // Resume goes on with the run in a directory, whose settings the job was made with.
 func (j *Job) Resume(dir rundir.Dir) error {
-	j.dir = dir
+	m, err := dir.Manifest()
+	if err != nil {
+		return err
+	}
+	j.dir, j.begun = dir, m.Started
+	if j.before, err = spent(dir.Events()); err != nil {
+		return &rundir.Error{Path: dir.Path(), Cause: err}
+	}
 	if err := j.open(); err != nil {
 		return err
 	}
-	var err error
 	j.trainer, err = train.Resume(j.config)
 	return err
 }
@@ -199,7 +213,7 @@ func (j *Job) Resume(dir rundir.Dir) error {
 // open makes what the trainer stands on.
 func (j *Job) open() (err error) {
 	j.started = time.Now()
-	j.config.Dir = j.dir.File("checkpoints")
+	j.config.Dir = j.dir.File(checkpointsDir)
 	if err := os.MkdirAll(j.config.Dir, 0o755); err != nil {
 		return &rundir.Error{Path: j.dir.Path(), Cause: err}
 	}
@@ -236,6 +250,12 @@ func (j *Job) Dir() rundir.Dir { return j.dir }
 
 // State is where the run stands.
 func (j *Job) State() train.State { return j.trainer.State() }
+
+// Origin is where a resumed run goes on from.
+func (j *Job) Origin() train.Origin { return j.trainer.Origin() }
+
+// Memory is what the run computes in; the data set comes on top.
+func (j *Job) Memory() train.Memory { return j.trainer.Memory() }
 
 // model is the trained model as it is now.
 func (j *Job) model() (*saved.Model, error) {

@@ -14,7 +14,7 @@ import (
 
 func TestSettingsSurviveJSON(t *testing.T) {
 	s := Defaults()
-	s.Augment, s.ImageSize, s.LR, s.Seed = []string{"flip"}, [2]int{3, 4}, 0.125, 1<<63
+	s.Augment, s.ImageSize, s.LR, s.Seed = []string{"flip"}, [2]int{3, 4}, new(0.125), 1<<63
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestEveryOptimizerHasARate(t *testing.T) {
 
 func TestSchedules(t *testing.T) {
 	s := Defaults()
-	s.LR = 1
+	s.LR = new(1.0)
 	for name, want := range map[string][3]float64{ // of steps 0, 50 and 99 of 100
 		"constant": {1, 1, 1}, "plateau": {1, 1, 1}, "step": {1, 0.1, 0.01}, "cosine": {1, 0.5, 0.0002}, "one-cycle": {0.04, 0.81, 0.0005},
 	} {
@@ -82,12 +82,38 @@ func TestSteps(t *testing.T) {
 
 func TestWeightDecay(t *testing.T) {
 	s := Defaults()
-	for name, decoupled := range map[string]bool{"adam": false, "adamw": true, "momentum": false} {
-		s.Optimizer, s.WeightDecay = name, 0.25
-		o, err := s.optimizer()
-		if err != nil || o.Rule.Decay != 0.25 || o.Rule.Decoupled != decoupled {
-			t.Errorf("%s: %+v, %v", name, o.Rule, err)
+	for name, c := range map[string]struct {
+		own       float64
+		decoupled bool
+	}{"adam": {0, false}, "adamw": {0.01, true}, "momentum": {0, false}, "lars": {1e-4, false}} {
+		for _, given := range []*float64{nil, new(0.0), new(0.25)} {
+			s.Optimizer, s.WeightDecay, s.LR = name, given, nil
+			if err := s.complete(); err != nil {
+				t.Fatal(err)
+			}
+			want := c.own
+			if given != nil {
+				want = *given
+			}
+			o, err := s.optimizer()
+			if err != nil || o.Rule.Decay != want || *s.WeightDecay != want || o.Rule.Decoupled != c.decoupled {
+				t.Errorf("%s given %v: %+v, %v", name, given, o.Rule, err)
+			}
 		}
+	}
+}
+
+// TestZerosAreKept checks that what was given as 0 is not replaced.
+func TestZerosAreKept(t *testing.T) {
+	s := Defaults()
+	s.LR = new(0.0)
+	if err := s.complete(); err != nil || *s.LR != 0 {
+		t.Errorf("learning rate %v, %v", *s.LR, err)
+	}
+	s.Epochs = 0
+	var bad *SettingError
+	if err := s.complete(); !errors.As(err, &bad) || bad.Name != "epochs" {
+		t.Errorf("no epochs and no steps: %v", err)
 	}
 }
 
@@ -99,7 +125,7 @@ func TestNewLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Samples < 8900 || j.Samples > 9100 || j.Settings.LR == 0 {
+	if j.Samples < 8900 || j.Samples > 9100 || *j.Settings.LR != 0.003 {
 		t.Errorf("%d samples to train on", j.Samples)
 	}
 	if err := j.Close(); err != nil {

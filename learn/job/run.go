@@ -21,24 +21,41 @@ type Result struct {
 	Weights int     `json:"weights"`
 	Steps   int     `json:"steps"`
 	Epochs  int     `json:"epochs"`
-	Seconds float64 `json:"seconds"` // of this process
+	Seconds float64 `json:"seconds"` // of all processes that worked on the run
 	Stopped bool    `json:"stopped"` // early, by a decision
+
+	// BestEpoch is the one after which the weights are those of the model, when the run may stop
+	// early; 0 when they are the last ones.
+	BestEpoch int `json:"best_epoch,omitzero"`
+
+	MemoryBytes     int `json:"memory_bytes"` // that the run computed in, without the data set
+	ArenaBytes      int `json:"arena_bytes"`  // of a step
+	ArenaLowerBound int `json:"arena_lower_bound_bytes"`
 
 	TestSamples  int     `json:"test_samples"`
 	TestAccuracy float64 `json:"test_accuracy"`
-	TestTop5     float64 `json:"test_top5"`
 	TestLoss     float64 `json:"test_loss"`
+	// TestTop5 is the share of samples whose class is among the five most probable; nil where
+	// there are not more classes than that.
+	TestTop5 *float64 `json:"test_top5,omitempty"`
 
 	Model  string `json:"model"` // paths
 	Curves string `json:"curves"`
 	Report string `json:"report"`
 }
 
-// Run trains to the end, measures the model on the test split and writes the results. When the
-// context ends it saves a checkpoint and returns the context's error: the run can be resumed.
+// Run trains to the end, measures the model on the test split and writes the results, the model
+// only when it can be measured. When the context ends it saves a checkpoint and returns the
+// context's error: the run can be resumed, as it can be after a *WriteError.
 func (j *Job) Run(ctx context.Context, observe train.Observer) (*Result, error) {
+	// A note that is lost costs the sum of a later resume some seconds.
+	defer func() { _ = j.trainer.Elapsed(time.Since(j.started)) }()
 	j.trainer.Observe(observe)
 	if err := j.trainer.Run(ctx); err != nil {
+		return nil, err
+	}
+	test, mistakes, err := j.test(ctx)
+	if err != nil {
 		return nil, err
 	}
 	m, err := j.model()
@@ -47,13 +64,12 @@ func (j *Job) Run(ctx context.Context, observe train.Observer) (*Result, error) 
 	}
 	r := j.result()
 	if err := m.WriteFile(r.Model); err != nil {
-		return nil, fmt.Errorf("the model could not be written: %w", err)
+		return nil, j.unwritten("model", err)
 	}
-	test, mistakes, err := j.test(ctx)
-	if err != nil {
-		return nil, err
+	r.TestSamples, r.TestAccuracy, r.TestLoss = test.Samples, test.Accuracy(), test.Loss()
+	if len(j.Set.Test.Classes()) > train.TopK {
+		r.TestTop5 = new(test.TopAccuracy())
 	}
-	r.TestSamples, r.TestAccuracy, r.TestTop5, r.TestLoss = test.Samples, test.Accuracy(), test.TopAccuracy(), test.Loss()
 	return r, j.report(r, test, mistakes)
 }
 
@@ -61,10 +77,12 @@ func (j *Job) result() *Result {
 	state := j.State()
 	r := &Result{
 		Run: j.dir.Path(), Network: j.Net.Name, Data: j.DataName(), Weights: j.Net.NumParams(),
-		Steps: state.Step, Epochs: len(state.Epochs), Seconds: time.Since(j.started).Seconds(),
-		Stopped: state.Step < j.Steps,
-		Model:   j.dir.File(ModelFile), Curves: j.dir.File("curves.svg"), Report: j.dir.File("report.html"),
+		Steps: state.Step, Epochs: len(state.Epochs), Seconds: (j.before + time.Since(j.started)).Seconds(),
+		Stopped: state.Step < j.Steps, BestEpoch: state.Best.Epoch,
+		Model: j.dir.File(ModelFile), Curves: j.dir.File("curves.svg"), Report: j.dir.File("report.html"),
 	}
+	m := j.Memory()
+	r.MemoryBytes, r.ArenaBytes, r.ArenaLowerBound = m.Total(), m.Step.Arena, m.Step.LowerBound
 	return r
 }
 
@@ -98,23 +116,21 @@ func (j *Job) test(ctx context.Context) (train.Metrics, []report.Mistake, error)
 // report writes the curves and the page.
 func (j *Job) report(r *Result, test train.Metrics, mistakes []report.Mistake) error {
 	epochs := j.State().Epochs
-	if err := durable.WriteFile(r.Curves, func(w io.Writer) error { return report.Curves(w, epochs) }); err != nil {
-		return fmt.Errorf("the curves could not be written: %w", err)
+	err := durable.WriteFile(r.Curves, func(w io.Writer) error { return report.Curves(w, epochs) })
+	if err != nil {
+		return j.unwritten("curves", err)
 	}
 	if err := j.journal.Sync(); err != nil {
-		return err
+		return j.unwritten("journal", err)
 	}
 	decisions, _, err := control.ReadDecisions(j.dir.Events())
 	if err != nil {
 		return err
 	}
 	page := report.Page{
-		Title: fmt.Sprintf("%s on %s", r.Network, r.Data), Started: j.started, Seconds: r.Seconds,
-		Settings: j.Settings, Model: j.Net, Epochs: epochs, Test: test, Classes: j.Set.Test.Classes(),
-		Set: j.Set.Test, Mistakes: mistakes, Decisions: decisions,
+		Title: fmt.Sprintf("%s on %s", r.Network, r.Data), Started: j.begun, Seconds: r.Seconds,
+		Settings: j.Settings, Model: j.Net, Epochs: epochs, Best: r.BestEpoch, Test: test, Classes: j.Set.Test.Classes(),
+		Set: j.Set.Test, Mistakes: mistakes, Decisions: decisions, Memory: j.Memory(),
 	}
-	if err := durable.WriteFile(r.Report, page.Write); err != nil {
-		return fmt.Errorf("the report could not be written: %w", err)
-	}
-	return nil
+	return j.unwritten("report", durable.WriteFile(r.Report, page.Write))
 }

@@ -9,28 +9,27 @@ import (
 	"time"
 
 	"millrace.dev/learn/data"
-	"millrace.dev/learn/graph"
 	"millrace.dev/learn/nn"
 	"millrace.dev/learn/optim"
 )
 
-// Settings say what to train and how. The names in JSON are those of the flags of train. Zero
-// values of the numbers leave the choice to the rest.
+// Settings say what to train and how. The names in JSON are those of the flags of train. What is
+// nil is left to the optimizer; New fills it in, so that a run's run.json holds what it used.
 type Settings struct {
 	Model string `json:"model"`
 	Data  string `json:"data"`
 	Reading
 
 	ValidFraction float64 `json:"valid-fraction"` // of the training samples, held out for validation
-	Epochs        int     `json:"epochs"`
-	Steps         int     `json:"steps"`
+	Epochs        int     `json:"epochs"`         // 0 for no bound, when steps give one
+	Steps         int     `json:"steps"`          // 0 for no bound
 	Batch         int     `json:"batch"`
 
 	Optimizer   string   `json:"optimizer"`
-	LR          float64  `json:"lr"`
+	LR          *float64 `json:"lr"`
 	Schedule    string   `json:"schedule"`
 	WarmUp      int      `json:"warm-up"` // steps
-	WeightDecay float64  `json:"weight-decay"`
+	WeightDecay *float64 `json:"weight-decay"`
 	Clip        float64  `json:"clip"`
 	Smoothing   float64  `json:"smoothing"`
 	Augment     []string `json:"augment"`
@@ -67,19 +66,19 @@ func (r Reading) Options() data.Options {
 func Defaults() Settings {
 	return Settings{
 		Model: "lenet", Data: data.DefaultName, Reading: Reading{TestFraction: 0.2},
-		ValidFraction: 0.1, Batch: 64, Optimizer: "adam", Schedule: "one-cycle",
+		ValidFraction: 0.1, Epochs: 6, Batch: 64, Optimizer: "adam", Schedule: "one-cycle",
 		Seed: 1, CheckpointEvery: 10 * time.Second,
 	}
 }
-
-// defaultEpochs is how long a run trains that was given neither epochs nor steps.
-const defaultEpochs = 6
 
 // rates are learning rates that suit each optimizer on the models of the zoo, batches of about
 // 64 and a one-cycle schedule.
 var rates = map[string]float64{
 	"sgd": 0.1, "momentum": 0.02, "nesterov": 0.02, "adam": 0.003, "adamw": 0.003, "rmsprop": 0.001, "lars": 1,
 }
+
+// MaxThreads bounds the threads of a run.
+const MaxThreads = 1024
 
 // augmentations are known by name; in brackets is what a padding or size refers to.
 var augmentations = map[string]data.Augment{
@@ -145,13 +144,20 @@ func unknown(name, value string, known []string) error {
 
 // complete fills in what was left open and refuses what cannot be.
 func (s *Settings) complete() error {
-	if s.Epochs == 0 && s.Steps == 0 {
-		s.Epochs = defaultEpochs
+	o, err := optim.ByName(s.Optimizer)
+	if err != nil {
+		return &SettingError{"optimizer", err.Error()}
 	}
-	if s.LR == 0 {
-		s.LR = rates[s.Optimizer]
+	if s.LR == nil {
+		s.LR = new(rates[s.Optimizer])
 	}
-	if !slices.Contains(data.Names(), s.Data) && s.Data != "" {
+	if s.WeightDecay == nil {
+		s.WeightDecay = new(o.Rule.Decay)
+	}
+	if s.Data == "" {
+		return wrong("data", "it is empty")
+	}
+	if !slices.Contains(data.Names(), s.Data) {
 		path, err := filepath.Abs(s.Data)
 		if err != nil {
 			return err
@@ -163,34 +169,39 @@ func (s *Settings) complete() error {
 	return s.check()
 }
 
-func (s *Settings) check() error {
-	between := func(name string, v, low, high float64) error {
-		if v >= low && v <= high {
-			return nil
-		}
-		return wrong(name, "%v is not from %v to %v", v, low, high)
+// between refuses a number out of a range, and what is no number.
+func between[T int | float64 | time.Duration](name string, v, low, high T) error {
+	if v >= low && v <= high {
+		return nil
 	}
-	const large = 1e9
+	return wrong(name, "%v is not from %v to %v", v, low, high)
+}
+
+func (s *Settings) check() error {
+	const large = 1_000_000_000
 	for _, err := range []error{
-		between("epochs", float64(s.Epochs), 0, large),
-		between("steps", float64(s.Steps), 0, large),
-		between("batch", float64(s.Batch), 1, 1<<20),
-		between("lr", s.LR, 0, 1e6),
+		between("epochs", s.Epochs, 0, large),
+		between("steps", s.Steps, 0, large),
+		between("batch", s.Batch, 1, 1<<20),
+		between("lr", *s.LR, 0, 1e6),
 		between("valid-fraction", s.ValidFraction, 0, 0.9),
-		between("warm-up", float64(s.WarmUp), 0, large),
-		between("weight-decay", s.WeightDecay, 0, 1e6),
+		between("warm-up", s.WarmUp, 0, large),
+		between("weight-decay", *s.WeightDecay, 0, 1e6),
 		between("clip", s.Clip, 0, 1e6),
 		between("smoothing", s.Smoothing, 0, 0.99),
-		between("early-stop", float64(s.EarlyStop), 0, large),
-		between("threads", float64(s.Threads), 0, 1024),
-		between("checkpoint-every", s.CheckpointEvery.Seconds(), 0, large),
+		between("early-stop", s.EarlyStop, 0, large),
+		between("threads", s.Threads, 0, MaxThreads),
+		between("checkpoint-every", s.CheckpointEvery, 0, large*time.Second),
 	} {
 		if err != nil {
 			return err
 		}
 	}
+	if s.Epochs == 0 && s.Steps == 0 {
+		return wrong("epochs", "epochs and steps are both 0: nothing would be trained")
+	}
 	if !slices.Contains(nn.ZooNames(), s.Model) {
-		return &nn.UnknownModelError{Name: s.Model}
+		return &SettingError{"model", (&nn.UnknownModelError{Name: s.Model}).Error()}
 	}
 	if !slices.Contains(Schedules(), s.Schedule) {
 		return unknown("schedule", s.Schedule, Schedules())
@@ -203,19 +214,16 @@ func (s *Settings) check() error {
 	if s.ValidFraction == 0 && (s.EarlyStop > 0 || s.Schedule == "plateau") {
 		return wrong("valid-fraction", "early stopping and the plateau schedule need a validation set")
 	}
-	_, err := s.optimizer()
-	return err
+	return nil
 }
 
+// optimizer is the rule that completed settings ask for.
 func (s *Settings) optimizer() (optim.Optimizer, error) {
 	o, err := optim.ByName(s.Optimizer)
 	if err != nil {
 		return o, &SettingError{"optimizer", err.Error()}
 	}
-	if s.WeightDecay > 0 {
-		o.Rule.Decay = s.WeightDecay
-		o.Rule.Decoupled = o.Rule.Kind == graph.Adam && s.Optimizer == "adamw"
-	}
+	o.Rule.Decay = *s.WeightDecay
 	o.Clip = float32(s.Clip)
 	return o, nil
 }
@@ -225,13 +233,13 @@ func (s *Settings) schedule(total int) optim.Schedule {
 	var of optim.Schedule
 	switch s.Schedule {
 	case "step":
-		of = optim.Steps(s.LR, 0.1, max((total+2)/3, 1))
+		of = optim.Steps(*s.LR, 0.1, max((total+2)/3, 1))
 	case "cosine":
-		of = optim.Cosine(s.LR, 0, total)
+		of = optim.Cosine(*s.LR, 0, total)
 	case "one-cycle":
-		of = optim.OneCycle(s.LR, total)
+		of = optim.OneCycle(*s.LR, total)
 	default:
-		of = optim.Constant(s.LR)
+		of = optim.Constant(*s.LR)
 	}
 	if s.WarmUp > 0 {
 		of = optim.WarmUp(s.WarmUp, of)

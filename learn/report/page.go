@@ -25,11 +25,13 @@ type Page struct {
 	Settings  any // shown as the object that it is in JSON
 	Model     *nn.Model
 	Epochs    []train.Epoch
+	Best      int           // epoch whose weights the model has; 0 for the last
 	Test      train.Metrics // with the confusion matrix
 	Classes   []string
 	Set       data.Dataset // that the mistakes are from
 	Mistakes  []Mistake
 	Decisions []control.Decision
+	Memory    train.Memory
 }
 
 //go:embed page.html
@@ -38,12 +40,14 @@ var pageHTML string
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"percent": func(x float64) string { return fmt.Sprintf("%.2f %%", 100*x) },
 	"number":  func(x float64) string { return fmt.Sprintf("%.4g", x) },
+	"mega":    func(bytes int) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) },
 }).Parse(pageHTML))
 
 // view is what the template shows.
 type view struct {
 	Page
 	Curves   template.HTML // made by Curves from numbers alone
+	Top      string        // share of right ones among the most probable, "" where that says nothing
 	Settings []pair
 	Rows     []nn.Row
 	Classes  []classRow
@@ -99,6 +103,9 @@ func (p Page) Write(w io.Writer) error {
 		return err
 	}
 	v.Classes = p.classRows()
+	if len(p.Classes) > train.TopK {
+		v.Top = fmt.Sprintf("%.2f %%", 100*p.Test.TopAccuracy())
+	}
 	if len(p.Classes) <= maxMatrix {
 		v.Matrix = p.matrix()
 	}

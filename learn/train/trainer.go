@@ -127,9 +127,12 @@ func (t *Trainer) Origin() Origin { return t.origin }
 
 // Elapsed notes in the journal how long the process has worked on the run; the time of the
 // note is what counts for sums over processes.
-func (t *Trainer) Elapsed(d time.Duration) {
-	t.observe(time.Now(), SignalElapsed, "s", d.Seconds())
-	t.note(t.cfg.Journal.Sync())
+func (t *Trainer) Elapsed(d time.Duration) error {
+	at := control.Signal{Name: SignalElapsed, Unit: "s", Time: time.Now(), Point: uint64(t.state.Step), Value: d.Seconds()}
+	if err := t.loop.Observe(at); err != nil {
+		return err
+	}
+	return t.cfg.Journal.Sync()
 }
 
 // State is where the run stands. The caller does not change it.

@@ -53,11 +53,11 @@ func choose(value string, best Level) (Level, error) {
 			continue
 		}
 		if Level(l) > best {
-			return best, fmt.Errorf("%s=%s: this machine supports at most %s; using %s", Env, value, best, best)
+			return best, fmt.Errorf("%s=%s: this machine supports at most %s", Env, value, best)
 		}
 		return Level(l), nil
 	}
-	return best, fmt.Errorf("%s=%q is not one of generic, avx2, avx512; using %s", Env, value, best)
+	return best, fmt.Errorf("%s=%q is not one of generic, avx2, avx512", Env, value)
 }
 
 // Best returns the highest level that the processor and the operating system support.
