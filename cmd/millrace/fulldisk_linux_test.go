@@ -10,8 +10,8 @@ import (
 )
 
 // fullDisk fills the file system, but for so many KiB, under a run that is not just writing: the
-// weights take 150 KiB, a checkpoint 450. At the end it makes room and resumes.
-const fullDisk = `mkdir small && mount -t tmpfs -o size=8m none small && trap 'umount small' EXIT
+// weights take 1.6 MiB, a checkpoint 4.8. At the end it makes room and resumes.
+const fullDisk = `mkdir small && mount -t tmpfs -o size=40m none small && trap 'umount small' EXIT
 "$@" --out small/run & run=$!
 until [ "$(ls small/run/checkpoints 2>/dev/null | grep -c 'checkpoint$')" -ge 2 ]; do sleep 0.01; done
 until kill -STOP $run && ! ls -A small/run/checkpoints | grep -q tmp; do kill -CONT $run; sleep 0.01; done
@@ -45,16 +45,16 @@ func TestFullDisk(t *testing.T) {
 // fill fills the disk under runs that are long enough for that.
 func fill(t *testing.T, dir string, shell []string) {
 	t.Helper()
-	args := append(slices.Clone(crashArgs), "--epochs", "40")
+	args := append(slices.Clone(crashArgs), "--model", "lenet", "--epochs", "60", "--checkpoint-every", "80ms")
 	if err := os.RemoveAll(filepath.Join(dir, "whole")); err != nil {
 		t.Fatal(err)
 	}
-	if got := millrace(t, dir, append(args, "--checkpoint-every", "0s", "--out", "whole")...); got.code != exitDone {
+	if got := millrace(t, dir, append(args, "--out", "whole")...); got.code != exitDone {
 		t.Fatalf("%+v", got)
 	}
 	const reason = "no space left on device"
-	starve(t, dir, shell, args, "room=400", 2, reason, "code 0")
-	starve(t, dir, shell, args, "room=40", 2, reason, "code 1", "the model could not be written: ", "; free ",
+	starve(t, dir, shell, args, "room=3500", 2, reason, "code 0")
+	starve(t, dir, shell, args, "room=200", 2, reason, "code 1", "the model could not be written: ", "; free ",
 		" bytes; then go on with millrace train --resume small/run")
 }
 

@@ -12,11 +12,19 @@ import (
 	"millrace.dev/internal/rundir"
 )
 
-// The files of a run besides its weights, at most.
+// What the files of a run take besides its weights, about.
 const (
-	headerBytes = 64 << 10 // what a checkpoint or model holds besides numbers
-	reportBytes = 1 << 20  // journal, curves and report
+	headerBytes  = 64 << 10 // what a checkpoint or model holds besides numbers
+	reportBytes  = 1 << 20  // curves and report
+	epochBytes   = 300      // of an epoch in a checkpoint
+	journalBytes = 2 << 10  // of an epoch in the journal
+	manyEpochs   = 4096     // more are seldom trained to the end
 )
+
+// epochs is how many epochs count for the room.
+func (j *Job) epochs() int64 {
+	return int64(min(j.SamplesInAll()/j.Samples+1, manyEpochs))
+}
 
 // modelBytes is how large the model's file will be.
 func (j *Job) modelBytes() int64 {
@@ -30,13 +38,13 @@ func (j *Job) checkpointBytes() int64 {
 	if j.config.Stop != nil {
 		n += weights // the best ones
 	}
-	return 4*n + headerBytes
+	return 4*n + headerBytes + j.epochs()*epochBytes
 }
 
 // roomBytes is how much the run's directory takes at most: the two checkpoints that are kept and
 // the one that is being written, the model, and the report.
 func (j *Job) roomBytes() int64 {
-	return 3*j.checkpointBytes() + j.modelBytes() + reportBytes
+	return 3*j.checkpointBytes() + j.modelBytes() + reportBytes + j.epochs()*journalBytes
 }
 
 // RoomError says that a run's files do not fit on the file system.

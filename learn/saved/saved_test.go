@@ -14,6 +14,7 @@ import (
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/engine/cpu"
 	"millrace.dev/learn/engine/oracle"
+	"millrace.dev/learn/graph"
 	"millrace.dev/learn/internal/bundle"
 	"millrace.dev/learn/nn"
 	"millrace.dev/learn/saved"
@@ -297,4 +298,86 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// scaleShift is a layer that this package does not know: it has weights, constants and a state.
+type scaleShift struct {
+	Start float32
+	Act   nn.Act `json:",omitempty"`
+}
+
+func (scaleShift) Kind() string { return "scale_shift" }
+
+func (l scaleShift) Build(b *nn.Builder, in []*graph.Value) []*graph.Value {
+	if len(in) != 1 {
+		return b.Failf(in, "scale_shift takes one input")
+	}
+	n := in[0].Shape().Last()
+	g := b.Graph
+	y := g.Add(g.Mul(in[0], b.Param("scale", nn.Constant(l.Start), n)), b.Bias("shift", nn.Normal(1), n))
+	y = g.Add(y, b.State("offset", nn.Constant(0.5), n))
+	if l.Act == nn.Tanh {
+		y = g.Unary(graph.Tanh, y)
+	}
+	return []*graph.Value{y}
+}
+
+// TestCustomLayer saves a model with a layer from outside, which can be read once its kind is
+// registered, weights and all.
+func TestCustomLayer(t *testing.T) {
+	net, err := nn.Sequential("mine", nn.Input("x", 3), scaleShift{Start: 2, Act: nn.Tanh}, nn.Dense{Units: 2}, scaleShift{Start: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := net.NewVectors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := net.Init(v, 3); err != nil {
+		t.Fatal(err)
+	}
+	for i := range v.Params { // as if trained
+		v.Params[i] += float32(i) / 100
+	}
+	m := &saved.Model{
+		Net: net, Vectors: v, Classes: []string{"a", "b"},
+		Norm: data.Norm{Mean: make([]float32, 3), Std: []float32{1, 1, 1}},
+	}
+	path := filepath.Join(t.TempDir(), "mine.millrace")
+	if err := m.WriteFile(path); err == nil || !strings.Contains(err.Error(), `layer scale_shift_1: it cannot be saved: the kind "scale_shift" is not registered`) {
+		t.Fatalf("without registration: %v", err)
+	}
+	if err := nn.Register[scaleShift](); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	again, err := saved.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Net.NumParams() != 6+8+4 || again.Net.NumStates() != 5 {
+		t.Errorf("%d params and %d states came back", again.Net.NumParams(), again.Net.NumStates())
+	}
+	for i, w := range again.Net.Weights() {
+		if was := net.Weights()[i]; w.Name != was.Name || !slices.Equal(w.Place(again.Vectors), was.Place(v)) {
+			t.Errorf("%s came back as other numbers", w.Name)
+		}
+	}
+	var got [2][]float32
+	for i, model := range []*saved.Model{m, again} {
+		p, err := saved.NewPredictor(oracle.New(), model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		probabilities, err := p.Predict([]float32{0.1, -0.2, 0.3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[i] = slices.Clone(probabilities)
+	}
+	if !slices.Equal(got[0], got[1]) || got[0][0] == got[0][1] {
+		t.Errorf("predictions %v", got)
+	}
 }
