@@ -1,7 +1,7 @@
 """Makes field/testdata/milp.json: small instances of the Buffer model with their optimum, proven by HiGHS.
 
     python3 -m venv env && env/bin/pip install highspy
-    env/bin/python milp.py ../../field/testdata/milp.json 0-7 18-28 36-40 54-58 72-76 90-94
+    env/bin/python milp.py ../../field/testdata/milp.json 0-8 18-31 36-40 54-58 72-76 90-94
 
 For a maximal load B the program is: choose stops y and edges x of a round through them (2 on an edge that is driven to
 and fro), and give every other sensor one next hop p among its neighbours, with flow f of packets on it, so that no sensor
