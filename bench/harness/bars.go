@@ -10,13 +10,14 @@ import (
 
 // Bar is what a row must show. Exactly one of the limits is set.
 type Bar struct {
-	Row      string   `yaml:"row"`      // pattern of row names, as path.Match takes it
-	AtLeast  *float64 `yaml:"at_least"` // of the ratio
-	AtMost   *float64 `yaml:"at_most"`  // of the ratio
-	OursMost *float64 `yaml:"ours_at_most"`
-	Against  string   `yaml:"against"`
-	Measured string   `yaml:"measured"`
-	Margin   float64  `yaml:"margin"` // how far, in shares of the bar, runs on one machine scatter
+	Row       string   `yaml:"row"`      // pattern of row names, as path.Match takes it
+	AtLeast   *float64 `yaml:"at_least"` // of the ratio
+	AtMost    *float64 `yaml:"at_most"`  // of the ratio
+	OursMost  *float64 `yaml:"ours_at_most"`
+	OursLeast *float64 `yaml:"ours_at_least"`
+	Against   string   `yaml:"against"`
+	Measured  string   `yaml:"measured"`
+	Margin    float64  `yaml:"margin"` // how far, in shares of the bar, runs on one machine scatter
 }
 
 // Bars are the bars of each bench.
@@ -47,13 +48,13 @@ func (b Bar) check() error {
 		return fmt.Errorf("bad row pattern %q", b.Row)
 	}
 	n := 0
-	for _, limit := range []*float64{b.AtLeast, b.AtMost, b.OursMost} {
+	for _, limit := range []*float64{b.AtLeast, b.AtMost, b.OursMost, b.OursLeast} {
 		if limit != nil {
 			n++
 		}
 	}
 	if n != 1 || b.Against == "" || b.Measured == "" {
-		return fmt.Errorf("bar %q needs exactly one of at_least, at_most and ours_at_most, and against and measured", b.Row)
+		return fmt.Errorf("bar %q needs exactly one of at_least, at_most, ours_at_least and ours_at_most, and against and measured", b.Row)
 	}
 	return nil
 }
@@ -85,6 +86,8 @@ func (r *Row) judge(b Bar) {
 		r.Bar, r.Want, r.OK = b.AtLeast, "≥", r.Ratio >= *b.AtLeast
 	case b.AtMost != nil:
 		r.Bar, r.Want, r.OK = b.AtMost, "≤", r.Ratio <= *b.AtMost
+	case b.OursLeast != nil:
+		r.Bar, r.Want, r.OK = b.OursLeast, "ours ≥", r.Ours >= *b.OursLeast
 	default:
 		r.Bar, r.Want, r.OK = b.OursMost, "ours ≤", r.Ours <= *b.OursMost
 	}

@@ -41,24 +41,26 @@ func TestJudge(t *testing.T) {
 		{Row: "a/special", AtLeast: limit(2)},
 		{Row: "a/*", AtMost: limit(1)},
 		{Row: "count", OursMost: limit(0)},
+		{Row: "share", OursLeast: limit(0.9)},
 	}}
 	rows := []Row{
 		{Row: "a/special", Ratio: 1.9}, {Row: "a/special", Ratio: 2},
 		{Row: "a/x", Ratio: 1}, {Row: "a/x", Ratio: 1.1}, {Row: "a/x", Ratio: math.NaN(), Missing: "no peer"},
 		{Row: "count", Ours: 0}, {Row: "count", Ours: 1},
+		{Row: "share", Ours: 0.9}, {Row: "share", Ours: 0.89},
 		{Row: "free", Ratio: 100},
 	}
 	if err := bars.Judge("b", rows, true); err != nil {
 		t.Fatal(err)
 	}
-	want := []bool{false, true, true, false, false, true, false, true}
+	want := []bool{false, true, true, false, false, true, false, true, false, true}
 	for i, r := range rows {
 		if r.Passes() != want[i] {
 			t.Errorf("row %d, %+v: passes %v, want %v", i, r, r.Passes(), want[i])
 		}
 	}
-	if r := (Report{Rows: rows}); r.Missed() != 4 {
-		t.Errorf("%d rows miss, want 4", r.Missed())
+	if r := (Report{Rows: rows}); r.Missed() != 5 {
+		t.Errorf("%d rows miss, want 5", r.Missed())
 	}
 	if err := bars.Judge("b", rows[:5], true); err == nil {
 		t.Error("a bar without a row passes")

@@ -20,9 +20,10 @@ import (
 
 // suites are the benches by name. A suite fills the report with rows; main judges them.
 var suites = map[string]func(context.Context, *setting, *harness.Report) error{
-	"field": fieldPlan,
-	"gemm":  gemm,
-	"step":  step,
+	"accuracy": accuracy,
+	"field":    fieldPlan,
+	"gemm":     gemm,
+	"step":     step,
 }
 
 // setting is what every suite needs to know.
