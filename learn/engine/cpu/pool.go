@@ -16,7 +16,6 @@ type pool struct {
 	owner   sync.Mutex
 	helpers []*helper
 	limit   atomic.Int32 // how many threads may work, the caller's included
-	core    atomic.Int32 // that the caller was seen on, for helpers to keep off
 	stop    atomic.Bool
 	ended   sync.WaitGroup
 
@@ -63,7 +62,6 @@ const (
 func newPool(threads int) *pool {
 	p := &pool{caller: sleeper{wake: make(chan struct{}, 1)}}
 	p.limit.Store(int32(threads))
-	p.core.Store(-1)
 	for i := 1; i < threads; i++ {
 		h := &helper{sleeper{wake: make(chan struct{}, 1)}}
 		p.helpers = append(p.helpers, h)
@@ -83,13 +81,7 @@ func (p *pool) close() {
 }
 
 // acquire claims the helpers for the caller if they are free.
-func (p *pool) acquire() bool {
-	if p.limit.Load() < 2 || !p.owner.TryLock() {
-		return false
-	}
-	p.core.Store(int32(currentCore()))
-	return true
-}
+func (p *pool) acquire() bool { return p.limit.Load() > 1 && p.owner.TryLock() }
 
 func (p *pool) release() { p.owner.Unlock() }
 
@@ -152,11 +144,9 @@ func (p *pool) pending(worker int) bool {
 
 func (p *pool) help(h *helper, worker int) {
 	defer p.ended.Done()
-	cores := keepCores()
 	pending := func() bool { return p.pending(worker) }
 	for !p.stop.Load() {
 		if worker < int(p.limit.Load()) {
-			cores.keepOff(int(p.core.Load()))
 			p.work(worker)
 		}
 		if !spinFor(pending) {
