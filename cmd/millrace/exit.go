@@ -12,7 +12,7 @@ const (
 	exitFailed      = 1   // the work was understood but could not be done
 	exitUsage       = 2   // unknown flag, argument or value on the command line
 	exitBadInput    = 3   // a file, data set or directory that was named cannot be used
-	exitInterrupted = 130 // stopped by Ctrl-C or SIGTERM
+	exitInterrupted = 130 // stopped by Ctrl-C, SIGTERM or a closed terminal
 )
 
 // exitCode maps an error to the exit code of the process. An interruption

@@ -73,13 +73,22 @@ func interrupt(t *testing.T, signals []os.Signal, args ...string) (code int, out
 }
 
 func TestInterruptedOnceEndsGracefully(t *testing.T) {
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		code, out, remarks := interrupt(t, []os.Signal{s})
 		if code != exitInterrupted || out != "saved\n" {
 			t.Errorf("%v: exit code %d, output %q", s, code, out)
 		}
 		if !strings.HasSuffix(remarks, "millrace: step 12 of 20: interrupted\n") || strings.Count(remarks, "\n") != 2 {
 			t.Errorf("%v: %q", s, remarks)
+		}
+	}
+}
+
+func TestTerminalClosedTwiceEndsGracefully(t *testing.T) {
+	for range 3 {
+		code, out, _ := interrupt(t, []os.Signal{syscall.SIGHUP, syscall.SIGHUP})
+		if code != exitInterrupted || out != "saved\n" {
+			t.Errorf("exit code %d, output %q", code, out)
 		}
 	}
 }
