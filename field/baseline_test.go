@@ -2,6 +2,7 @@ package field_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -95,4 +96,25 @@ func ExampleSolve() {
 	_ = plan.Tours // where to drive
 	_ = plan.Stops // where to wait, and who uploads there
 	_ = plan.Parent
+}
+
+// A depot at the edge does not tie the static sink to the edge: it waits where the load is least, as far as the deadline lets it.
+func TestStaticSinkWaitsWhereLoadIsLeast(t *testing.T) {
+	in := &field.Instance{Range: 12, Energy: field.FirstOrder(), Depot: &field.Point{}, Sink: field.Sink{Speed: 1, Deadline: time.Hour}}
+	for i := range 21 {
+		in.Sensors = append(in.Sensors, field.Sensor{ID: fmt.Sprint(i), Pos: field.Point{X: 10 * float64(i)}, Weight: 1, Energy: 1})
+	}
+	for _, c := range []struct {
+		deadline time.Duration
+		at, load float64
+	}{{time.Hour, 100, 10}, {121 * time.Second, 60, 14}, {time.Second, 0, 20}} {
+		in.Sink.Deadline = c.deadline
+		p, err := field.Baselines()[0].Plan(context.Background(), in, field.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Method != "static" || len(p.Stops) != 1 || p.Stops[0].Pos.X != c.at || p.MaxLoad != c.load {
+			t.Errorf("%v: %d stops, the first at %v, load %v, want one at %v and %v", c.deadline, len(p.Stops), p.Stops[0].Pos, p.MaxLoad, c.at, c.load)
+		}
+	}
 }
