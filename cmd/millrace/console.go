@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 )
@@ -47,7 +50,7 @@ func (c *console) remark(format string, args ...any) {
 // complain prints an error as one line.
 func (c *console) complain(err error) {
 	switch {
-	case err == nil:
+	case err == nil || readerLeft(err):
 	case exitCode(err) == exitUsage:
 		c.remark("%v (see millrace --help)", err)
 	case exitCode(err) == exitInterrupted:
@@ -55,6 +58,27 @@ func (c *console) complain(err error) {
 	default:
 		c.remark("%v", err)
 	}
+}
+
+// readerLeft tells whether a result could not be written because who read it, such as head, has
+// seen enough.
+func readerLeft(err error) bool {
+	var failed *fs.PathError
+	return errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
+}
+
+// attentive remembers the first failed write: some libraries do not tell of it.
+type attentive struct {
+	io.Writer
+	failed error
+}
+
+func (a *attentive) Write(p []byte) (int, error) {
+	n, err := a.Writer.Write(p)
+	if a.failed == nil {
+		a.failed = err
+	}
+	return n, err
 }
 
 // oneLine folds the line breaks that some libraries put into their errors.

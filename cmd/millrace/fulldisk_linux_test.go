@@ -108,3 +108,20 @@ func TestNoRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestFullOutput writes results to a device that is full.
+func TestFullOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	for _, line := range []string{"help", "train --help", "version", "data list", "completion bash"} {
+		cmd := exec.Command(binary, strings.Fields(line)...)
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = full, &said
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(said.String(), "no space left") {
+			t.Errorf("%s: %v, %q", line, err, said.String())
+		}
+	}
+}

@@ -6,8 +6,14 @@
 // exit.go. See docs/ for the manual.
 package main
 
-import "os"
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
 
 func main() {
+	// A reader of progress or results that goes away costs a failed write, not the run.
+	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(os.Args[1:], newConsole(os.Stdout, os.Stderr)))
 }

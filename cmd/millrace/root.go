@@ -28,12 +28,17 @@ func run(args []string, c *console) int {
 	defer stop()
 
 	started := false
+	out := &attentive{Writer: c.out}
+	c.out = out
 	root := rootCommand(c)
 	prepare(root, &started)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !started {
+	switch {
+	case err != nil && !started:
 		err = &usageError{cause: err}
+	case err == nil:
+		err = out.failed
 	}
 	c.complain(err)
 	return exitCode(err)

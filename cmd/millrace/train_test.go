@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -169,6 +170,28 @@ func TestEarlyStopIsExplained(t *testing.T) {
 	}
 	if d := found["plateau"]; d.Expect == nil || d.Observed == nil {
 		t.Errorf("plateau: %+v", d)
+	}
+}
+
+// TestReadersLeave trains with nobody reading what is said: the run ends with its model.
+func TestReadersLeave(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r.Close()
+	cmd := exec.Command(binary, "train", "--data", "pictures", "--model", "mlp", "--steps", "3", "--out", "run")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, w, w
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitFailed {
+		t.Errorf("%v", err)
+	}
+	for _, name := range []string{job.ModelFile, "report.html"} {
+		if _, err := os.Stat(filepath.Join(dir, "run", name)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
