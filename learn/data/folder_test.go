@@ -265,6 +265,32 @@ func TestReadImage(t *testing.T) {
 	}
 }
 
+// What is transparent lies on white, whatever colour is hidden in it, also when it is scaled.
+func TestTransparentIsWhite(t *testing.T) {
+	img := image.NewNRGBA(image.Rect(0, 0, 4, 2))
+	for x, c := range []color.NRGBA{{0, 0, 0, 0}, {90, 0, 90, 0}, {0, 0, 0, 255}, {0, 0, 0, 102}} {
+		img.Set(x, 0, c)
+		img.Set(x, 1, c)
+	}
+	path := filepath.Join(t.TempDir(), "x.png")
+	writeFile(t, path, encoded(t, ".png", img))
+	for _, channels := range []int{1, 3} {
+		got, err := ReadImage(path, []int{2, 4, channels})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for x, want := range []float32{255, 255, 0, 153} {
+			if v := got[x*channels] * 255; v != want {
+				t.Errorf("%d channels: pixel %d is %v, want %v", channels, x, v, want)
+			}
+		}
+		scaled, err := ReadImage(path, []int{1, 2, channels})
+		if err != nil || scaled[0] < scaled[channels] || scaled[0] < 0.8 {
+			t.Errorf("%d channels: scaled to %v, %v", channels, scaled, err)
+		}
+	}
+}
+
 // Grey images keep their exact values.
 func TestGreyIsExact(t *testing.T) {
 	img := image.NewGray(image.Rect(0, 0, 256, 1))

@@ -129,7 +129,7 @@ func imageSize(folder fs.FS, name, label string) (height, width int, err error) 
 }
 
 // readPixels decodes an image, scales it to shape, turns it upright and writes it to pix,
-// channels last. Transparent parts are black. The label names the file in errors.
+// channels last. Transparent parts are white. The label names the file in errors.
 func readPixels(folder fs.FS, name, label string, pix []uint8, shape []int) error {
 	f, err := openImage(folder, name, label)
 	if err != nil {
@@ -148,7 +148,7 @@ func readPixels(folder fs.FS, name, label string, pix []uint8, shape []int) erro
 	return nil
 }
 
-// scale gives an image of the wanted size: the same pixels when it has that size, else a
+// scale gives an image of the wanted size on a white ground: the same pixels when it has that size, else a
 // tent-weighted mean of the pixels that each new one covers.
 func scale(img image.Image, height, width int) *image.RGBA {
 	out := image.NewRGBA(image.Rect(0, 0, width, height))
@@ -157,7 +157,17 @@ func scale(img image.Image, height, width int) *image.RGBA {
 	} else {
 		draw.BiLinear.Scale(out, out.Bounds(), img, b, draw.Src, nil)
 	}
+	whiten(out)
 	return out
+}
+
+// whiten puts white behind an image whose colours are multiplied by their opacity.
+func whiten(img *image.RGBA) {
+	for at := 0; at < len(img.Pix); at += 4 {
+		p := img.Pix[at : at+4]
+		behind := 255 - p[3]
+		p[0], p[1], p[2], p[3] = p[0]+behind, p[1]+behind, p[2]+behind, 255
+	}
 }
 
 // flatten writes the pixels channels last; grey is the luma of ITU-R BT.601.

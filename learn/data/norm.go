@@ -49,7 +49,8 @@ func (n Norm) Apply(values []float32) {
 
 // MeasureNorm computes the norm of a data set: means and population deviations in float64,
 // chunks merged by the pairwise update of Chan, Golub and LeVeque (1979). An entry that
-// never varies gets the deviation 1.
+// never varies gets the deviation 1; when none varies that is an error, as there is nothing to
+// learn from.
 func MeasureNorm(ds Dataset) (Norm, error) {
 	last := ds.Shape()[len(ds.Shape())-1]
 	size := SampleSize(ds)
@@ -69,6 +70,9 @@ func MeasureNorm(ds Dataset) (Norm, error) {
 		}
 		part.measure(got)
 		total.merge(part)
+	}
+	if slices.Max(total.spread) == 0 {
+		return Norm{}, wrongFile("training samples", "all of them have the same values: there is nothing to learn from")
 	}
 	return total.norm(), nil
 }

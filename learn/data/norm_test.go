@@ -2,8 +2,10 @@ package data
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -70,6 +72,17 @@ func TestConstantFeatureGetsDeviationOne(t *testing.T) {
 	}
 	if n.Std[0] != 1 || n.Std[1] != 0.5 || n.Mean[0] != 5 {
 		t.Errorf("got %+v", n)
+	}
+}
+
+func TestConstantSamplesAreRefused(t *testing.T) {
+	ds, err := NewFloats("f", []float32{5, 1, 5, 1}, []int{2}, []int32{0, 0}, []string{"a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *InputError
+	if n, err := MeasureNorm(ds); !errors.As(err, &bad) || !strings.Contains(err.Error(), "nothing to learn from") {
+		t.Errorf("got %+v, %v", n, err)
 	}
 }
 
