@@ -26,7 +26,8 @@ type picture struct {
 	test  bool
 }
 
-// openFolder reads a folder of images, laid out as {train,test}/class/… or class/…; in the
+// openFolder reads a folder of images, laid out as {train,test}/class/… (in upper or lower case; val
+// stands for test) or class/…; in the
 // second case the test split is taken by a hash of each file's name, so that a file stays
 // where it is when others come. Files that are no images by their ending, or hidden, are
 // ignored. All images are decoded and kept as bytes: samples·height·width·channels.
@@ -76,21 +77,16 @@ func (f *imageFolder) list() error {
 	if err != nil {
 		return err
 	}
-	test := ""
-	for _, name := range []string{"val", "test"} {
-		if slices.Contains(top, "train") && slices.Contains(top, name) {
-			test = name
-		}
-	}
-	f.divided = test != ""
+	train, test := called(top, "train"), called(top, "test", "val")
+	f.divided = train != "" && test != ""
 	if !f.divided {
 		f.classes = top
 		return f.listClasses(".", top, false)
 	}
-	if f.classes, err = f.folders("train"); err != nil {
+	if f.classes, err = f.folders(train); err != nil {
 		return err
 	}
-	if err := f.listClasses("train", f.classes, false); err != nil {
+	if err := f.listClasses(train, f.classes, false); err != nil {
 		return err
 	}
 	tested, err := f.folders(test)
@@ -98,6 +94,17 @@ func (f *imageFolder) list() error {
 		return err
 	}
 	return f.listClasses(test, tested, true)
+}
+
+// called finds the first of the names in a list, in upper or lower case; "" when none is there.
+func called(list []string, names ...string) string {
+	for _, name := range names {
+		at := slices.IndexFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
+		if at >= 0 {
+			return list[at]
+		}
+	}
+	return ""
 }
 
 // folders lists the folders in one, sorted, without hidden ones.

@@ -128,9 +128,10 @@ func TestFolderSplitFollowsTheName(t *testing.T) {
 }
 
 func TestOpenDividedFolder(t *testing.T) {
-	for _, second := range []string{"test", "val"} {
+	for _, second := range []string{"test", "val", "Test", "VAL"} {
 		dir := t.TempDir()
-		makeFolder(t, filepath.Join(dir, "train"), 3)
+		first := map[bool]string{true: "train", false: "Train"}[strings.ToLower(second) == second]
+		makeFolder(t, filepath.Join(dir, first), 3)
 		writeFile(t, filepath.Join(dir, second, "light", "deep", "l.png"), plain(t, ".png", 2, 2, color.White))
 		set, err := Open(dir, Options{})
 		if err != nil {
