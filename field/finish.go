@@ -21,7 +21,8 @@ type waypoint struct {
 // finish writes the evaluator's last result down as a plan in terms of sensors.
 func (e *evaluator) finish(r *route) *Plan {
 	n := len(e.net.in.Sensors)
-	p := &Plan{Method: "rps-lb", Parent: make([]int32, n), Stop: make([]int32, n), Load: make([]float64, n), Busiest: -1}
+	p := &Plan{Method: "rps-lb", Parent: make([]int32, n), Stop: make([]int32, n), Load: make([]float64, n), Busiest: -1,
+		Stops: []Stop{}, Tours: []Tour{}, Unserved: []Unserved{}}
 	for i := range n {
 		p.Parent[i], p.Stop[i] = NoRoute, -1
 	}
@@ -102,7 +103,7 @@ func stopPositions(stops []Stop) []Point {
 
 func (net *network) stopAltitude(w waypoint) float64 { return net.altitude(w.pos, w.node) }
 
-// dropIdle removes the tour's stops at which nothing is uploaded; the line driven stays.
+// dropIdle removes the tour's stops at which nothing is uploaded, and the bends in the line driven that led to them.
 func (e *evaluator) dropIdle(p *Plan, t *Tour, first int32) {
 	kept := first
 	for s := first; s < int32(len(p.Stops)); s++ {
@@ -116,8 +117,27 @@ func (e *evaluator) dropIdle(p *Plan, t *Tour, first int32) {
 		p.Stops[kept] = p.Stops[s]
 		kept++
 	}
+	if kept == int32(len(p.Stops)) {
+		return
+	}
 	p.Stops = p.Stops[:kept]
 	t.Stops = t.Stops[:kept-first]
+	var tour []anchor
+	for i := range p.Stops[first:] {
+		tour = append(tour, anchor{pos: p.Stops[int(first)+i].Pos})
+	}
+	const rounding = 1e-9 // metres, far below what the allowance keeps back
+	if path := e.net.path(tour); pathLength(path) <= pathLength(t.Path)+rounding {
+		t.Path = path
+	}
+}
+
+func pathLength(path []Point) float64 {
+	sum := 0.0
+	for k := 1; k < len(path); k++ {
+		sum += path[k-1].Dist(path[k])
+	}
+	return sum
 }
 
 // waypoints chooses where on the tour to stop: at the anchors and, where stops cost nothing, at as few further
@@ -254,10 +274,7 @@ func leadsTo(p *Plan, q, i int32) bool {
 
 // timeTour fills in a tour's length and times from its path and stops, and the dwell of its stops.
 func timeTour(in *Instance, p *Plan, t *Tour) {
-	t.Length = 0
-	for k := 1; k < len(t.Path); k++ {
-		t.Length += t.Path[k-1].Dist(t.Path[k])
-	}
+	t.Length = pathLength(t.Path)
 	packets := 0.0
 	for _, s := range t.Stops {
 		stop := &p.Stops[s]
