@@ -290,18 +290,19 @@ func (c *checker) passes(path []Point, leg int, part *float64, q Point) bool {
 }
 
 func (c *checker) times(k int, t *Tour) error {
-	sink, packets, climb := c.in.Sink, 0.0, 0.0
+	sink, dwell, climb := c.in.Sink, 0.0, 0.0
 	last := math.NaN()
 	alts := make([]float64, 0, len(t.Stops)+2)
 	if c.in.Depot != nil {
 		alts = append(alts, c.in.DepotAlt)
 	}
 	for _, s := range t.Stops {
-		packets += c.p.Stops[s].Packets
 		alts = append(alts, c.p.Stops[s].Alt)
-		if sink.Rate > 0 && !near(c.p.Stops[s].Dwell, c.p.Stops[s].Packets/sink.Rate) {
-			return wrong("the sink waits %v at stop %d for %g packets", c.p.Stops[s].Dwell, s, c.p.Stops[s].Packets)
+		wait := c.wait(c.p.Stops[s].Packets)
+		if !near(c.p.Stops[s].Dwell, wait) {
+			return wrong("the sink waits %v at stop %d for %g packets, which take %.6f s", c.p.Stops[s].Dwell, s, c.p.Stops[s].Packets, wait)
 		}
+		dwell += wait
 	}
 	for _, alt := range append(alts, alts[:min(1, len(alts))]...) {
 		if !math.IsNaN(last) {
@@ -309,16 +310,9 @@ func (c *checker) times(k int, t *Tour) error {
 		}
 		last = alt
 	}
-	travel, dwell, turn, up := t.Length/sink.Speed, 0.0, 0.0, 0.0
-	if sink.Rate > 0 {
-		dwell = packets / sink.Rate
-	}
-	if t.Length > 0 {
-		turn = sink.Turn.Seconds() * float64(len(t.Stops))
-		up = sink.Launch.Seconds()
-		if sink.Climb > 0 {
-			up += climb / sink.Climb
-		}
+	travel, turn, up := t.Length/sink.Speed, sink.Turn.Seconds()*float64(len(t.Stops)), sink.Launch.Seconds()
+	if sink.Climb > 0 {
+		up += climb / sink.Climb
 	}
 	if !near(t.Travel, travel) || !near(t.Dwell, dwell) || !near(t.Turn, turn) || !near(t.Climb, up) {
 		return wrong("tour %d takes %.6f s to travel, %.6f to wait, %.6f to turn and %.6f to climb, not %v, %v, %v and %v", k, travel, dwell, turn, up, t.Travel, t.Dwell, t.Turn, t.Climb)
@@ -330,6 +324,19 @@ func (c *checker) times(k int, t *Tour) error {
 		return wrong("tour %d takes %v, longer than the deadline %v", k, t.Total, sink.Deadline)
 	}
 	return nil
+}
+
+// wait is how many seconds a stop's packets take, in whole holds.
+func (c *checker) wait(packets float64) float64 {
+	sink := c.in.Sink
+	if sink.Rate == 0 {
+		return 0
+	}
+	s := packets / sink.Rate
+	if hold := sink.Hold.Seconds(); hold > 0 {
+		s = math.Ceil(s/hold-1e-9) * hold
+	}
+	return s
 }
 
 func near(d time.Duration, s float64) bool {

@@ -275,27 +275,31 @@ func leadsTo(p *Plan, q, i int32) bool {
 // timeTour fills in a tour's length and times from its path and stops, and the dwell of its stops.
 func timeTour(in *Instance, p *Plan, t *Tour) {
 	t.Length = pathLength(t.Path)
-	packets := 0.0
+	dwell := 0.0
 	for _, s := range t.Stops {
 		stop := &p.Stops[s]
-		packets += stop.Packets
-		stop.Dwell = 0
-		if in.Sink.Rate > 0 {
-			stop.Dwell = seconds(stop.Packets / in.Sink.Rate)
-		}
+		wait := in.Sink.wait(stop.Packets)
+		stop.Dwell = seconds(wait)
+		dwell += wait
 	}
-	t.Travel, t.Dwell, t.Turn, t.Climb = seconds(t.Length/in.Sink.Speed), 0, 0, 0
-	if in.Sink.Rate > 0 {
-		t.Dwell = seconds(packets / in.Sink.Rate)
-	}
-	if t.Length > 0 {
-		t.Turn = in.Sink.Turn * time.Duration(len(t.Stops))
-		t.Climb = in.Sink.Launch
-		if in.Sink.Climb > 0 {
-			t.Climb += seconds(rise(in, p, t) / in.Sink.Climb)
-		}
+	t.Travel, t.Dwell = seconds(t.Length/in.Sink.Speed), seconds(dwell)
+	t.Turn, t.Climb = in.Sink.Turn*time.Duration(len(t.Stops)), in.Sink.Launch
+	if in.Sink.Climb > 0 {
+		t.Climb += seconds(rise(in, p, t) / in.Sink.Climb)
 	}
 	t.Total = t.Travel + t.Dwell + t.Turn + t.Climb
+}
+
+// wait is how many seconds the sink stays for a stop's packets, in whole holds.
+func (s *Sink) wait(packets float64) float64 {
+	if s.Rate == 0 {
+		return 0
+	}
+	wait := packets / s.Rate
+	if hold := s.Hold.Seconds(); hold > 0 {
+		wait = math.Ceil(wait/hold-1e-9) * hold
+	}
+	return wait
 }
 
 // rise is the sum in metres of the ups and downs between the tour's stops and the depot.

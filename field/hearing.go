@@ -21,7 +21,7 @@ func newHearing(net *network) *hearing {
 // enRoute reports whether stops between anchors cost nothing.
 func (net *network) enRoute() bool {
 	s := net.in.Sink
-	return net.in.Upload == Listen && s.Turn == 0 && s.Climb == 0 && !net.anchored
+	return net.in.Upload == Listen && net.stopTime() == 0 && s.Climb == 0 && !net.anchored
 }
 
 // hear lists, ascending, the nodes that can upload on the route.

@@ -83,10 +83,11 @@ func (u *Upload) UnmarshalText(b []byte) (err error) { *u, err = ParseUpload(str
 type Sink struct {
 	Speed    float64       `json:"speed"`    // metres per second in level travel
 	Deadline time.Duration `json:"deadline"` // a whole tour with everything must end within it; also the length of a round
-	Rate     float64       `json:"rate"`     // packets per second received at a stop; 0 means that uploading takes no time
+	Rate     float64       `json:"rate"`     // packets per second received at a stop; 0 means that uploading, and so waiting, takes no time
 	Turn     time.Duration `json:"turn"`     // lost at each stop for braking, turning and speeding up
+	Hold     time.Duration `json:"hold"`     // waits at stops are rounded up to multiples of it, as an autopilot's are to seconds; 0 means exact waits
 	Climb    float64       `json:"climb"`    // metres per second up or down; 0 means that altitude costs no time
-	Launch   time.Duration `json:"launch"`   // take-off and landing, once a tour
+	Launch   time.Duration `json:"launch"`   // take-off and landing, once a tour, however short
 }
 
 // Instance is one planning problem.
@@ -145,7 +146,7 @@ type Stop struct {
 	Alt       float64       `json:"alt"`       // metres: of its highest uploader
 	Uploaders []int32       `json:"uploaders"` // sensors that upload here, ascending
 	Packets   float64       `json:"packets"`   // uploaded here in a round
-	Dwell     time.Duration `json:"dwell"`     // Packets / Sink.Rate
+	Dwell     time.Duration `json:"dwell"`     // Packets / Sink.Rate, rounded up to a multiple of Sink.Hold
 }
 
 // Tour is the closed drive of one vehicle.

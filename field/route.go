@@ -51,8 +51,18 @@ func (net *network) leg(a, b *anchor) float64 {
 	return d
 }
 
+// stopTime is what one stop takes in seconds beside the packets uploaded there: the turn and, where waits are
+// rounded up, what the rounding may add.
+func (net *network) stopTime() float64 {
+	s := net.in.Sink
+	if s.Rate == 0 {
+		return s.Turn.Seconds()
+	}
+	return (s.Turn + s.Hold).Seconds()
+}
+
 // turnCost is the price of one stop in metres of travel.
-func (net *network) turnCost() float64 { return net.in.Sink.Turn.Seconds() * net.in.Sink.Speed }
+func (net *network) turnCost() float64 { return net.stopTime() * net.in.Sink.Speed }
 
 // depot is the anchor where tours start, nil for a free start.
 func (net *network) depot() *anchor {
@@ -75,8 +85,13 @@ func neighboursOf(tour []anchor, depot *anchor, i int) (before, after *anchor) {
 	return before, after
 }
 
-// cost is a tour's cost in metres: legs and turns. A tour that never leaves one place costs nothing.
+// cost is a tour's cost in metres: legs and turns.
 func (net *network) cost(tour []anchor) float64 {
+	return net.drive(tour) + net.turnCost()*float64(len(tour))
+}
+
+// drive is the cost of a tour's legs, 0 when it never leaves one place.
+func (net *network) drive(tour []anchor) float64 {
 	depot := net.depot()
 	sum := 0.0
 	for i := range tour {
@@ -86,14 +101,11 @@ func (net *network) cost(tour []anchor) float64 {
 	if depot != nil && len(tour) > 0 {
 		sum += net.leg(depot, &tour[0])
 	}
-	if sum == 0 {
-		return 0
-	}
-	return sum + net.turnCost()*float64(len(tour))
+	return sum
 }
 
-// allowance is what a tour may cost in metres when its sink waits at stops for dwell seconds;
-// a launch is paid only by a tour that moves. The last millionth is kept back for rounding.
+// allowance is what a tour may cost in metres when its sink waits at stops for dwell seconds.
+// The last millionth is kept back for rounding.
 func (net *network) allowance(dwell float64) float64 {
 	s := net.in.Sink
 	return (s.Deadline.Seconds()-s.Launch.Seconds()-dwell)*s.Speed*(1-1e-9) - 1e-6
@@ -107,13 +119,21 @@ func (net *network) dwell(packets float64) float64 {
 	return packets / net.in.Sink.Rate
 }
 
+// parked is the time in seconds of a tour of some stops at one place.
+func (net *network) parked(stops int, packets float64) float64 {
+	return net.in.Sink.Launch.Seconds() + net.stopTime()*float64(stops) + net.dwell(packets)
+}
+
 // fits reports whether a tour that receives packets keeps the deadline.
 func (net *network) fits(tour []anchor, packets float64) bool {
-	cost := net.cost(tour)
-	if cost == 0 {
-		return net.dwell(packets) <= net.in.Sink.Deadline.Seconds()
+	if len(tour) == 0 {
+		return true
 	}
-	return cost <= net.allowance(net.dwell(packets))
+	drive := net.drive(tour)
+	if drive == 0 {
+		return net.parked(len(tour), packets) <= net.in.Sink.Deadline.Seconds()
+	}
+	return drive+net.turnCost()*float64(len(tour)) <= net.allowance(net.dwell(packets))
 }
 
 // metric returns the cost between places of a list, from a table when detours make it dear.

@@ -102,9 +102,12 @@ func (s *solver) skeletonFits() bool {
 func (s *solver) needed() time.Duration {
 	sink, worst := s.net.in.Sink, 0.0
 	for _, t := range s.base.tours {
-		time := s.net.dwell(s.packets())
-		if cost := s.net.cost(t); cost > 0 {
-			time += sink.Launch.Seconds() + (cost+1e-3)/sink.Speed*(1+1e-6)
+		if len(t) == 0 {
+			continue
+		}
+		time := s.net.parked(len(t), s.packets())
+		if drive := s.net.drive(t); drive > 0 {
+			time = sink.Launch.Seconds() + s.net.dwell(s.packets()) + (s.net.cost(t)+1e-3)/sink.Speed*(1+1e-6)
 		}
 		worst = max(worst, time)
 	}
@@ -116,7 +119,11 @@ func (s *solver) needed() time.Duration {
 
 func (s *solver) infeasible() error {
 	e := &InfeasibleError{Deadline: s.net.in.Sink.Deadline, Nearest: s.needed(), Components: s.components(nil)}
-	parts, cost := len(e.Components), s.base.cost()
+	parts, cost, stops := len(e.Components), 0.0, 0
+	for _, t := range s.base.tours {
+		cost += s.net.drive(t)
+		stops += len(t)
+	}
 	dwell := s.net.dwell(s.packets())
 	switch {
 	case math.IsInf(cost, 1):
@@ -124,6 +131,8 @@ func (s *solver) infeasible() error {
 		e.Problem = "the no-fly zones leave no way to a part of the network"
 	case dwell > s.net.in.Sink.Deadline.Seconds()*float64(s.net.in.Vehicles()):
 		e.Problem = fmt.Sprintf("uploading %g packets alone takes %v", s.packets(), seconds(dwell).Round(time.Second))
+	case cost == 0:
+		e.Problem = fmt.Sprintf("start, stop and end of a tour alone take %v", seconds(s.net.parked(stops, s.packets())).Round(time.Millisecond))
 	case parts > 1:
 		e.Problem = fmt.Sprintf("the network has %d unconnected parts that each need a stop; the shortest tour known through them is %.0f m", parts, cost)
 	default:

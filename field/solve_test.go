@@ -70,6 +70,9 @@ func anyInstance(seed uint64) *Instance {
 			}
 		}
 	}
+	if flip() {
+		in.Sink.Hold = time.Second
+	}
 	return in
 }
 
@@ -195,6 +198,42 @@ func TestDistantDepotNamesTheNearestDeadline(t *testing.T) {
 	in.Sink.Deadline = 600 * time.Second
 	if p := mustSolve(t, in, Options{Partial: true}); len(p.Unserved) != 50 || p.Unserved[0].Reason != OutOfReach || p.Busiest != -1 {
 		t.Errorf("%d unserved", len(p.Unserved))
+	}
+}
+
+// A tour that only takes off, waits and lands takes the time of that, and a shorter deadline is refused with one that does.
+func TestStopAtTheDepotTakesTime(t *testing.T) {
+	in := square(20, 30, 60, 2, 8)
+	in.Depot, in.Sink.Rate, in.Sink.Hold = &Point{15, 15}, 8, time.Second
+	in.Sink.Turn, in.Sink.Launch = 3*time.Second, 12*time.Second
+	_, err := Solve(context.Background(), in, Options{})
+	var no *InfeasibleError
+	if !errors.As(err, &no) || no.Nearest < 18*time.Second || no.Nearest > 19*time.Second {
+		t.Fatalf("error %v", err)
+	}
+	in.Sink.Deadline = no.Nearest
+	tour := mustSolve(t, in, Options{}).Tours[0]
+	if len(tour.Stops) != 1 || tour.Dwell != 3*time.Second || tour.Total-tour.Travel != 18*time.Second {
+		t.Errorf("%+v", tour)
+	}
+}
+
+// Waits in whole seconds are part of the plan and its deadline, also where stops cost nothing else.
+func TestWholeSecondsKeepTheDeadline(t *testing.T) {
+	for _, turn := range []time.Duration{0, time.Second} {
+		in := square(120, 200, 30, 120, 8)
+		in.Sink.Rate, in.Sink.Hold, in.Sink.Turn = 40, time.Second, turn
+		p := mustSolve(t, in, Options{Effort: 200})
+		tour, sum := p.Tours[0], time.Duration(0)
+		for _, s := range p.Stops {
+			sum += s.Dwell
+			if s.Dwell%time.Second != 0 || s.Dwell.Seconds() < s.Packets/40 || s.Dwell.Seconds() >= s.Packets/40+1 {
+				t.Errorf("waits %v for %g packets", s.Dwell, s.Packets)
+			}
+		}
+		if len(p.Stops) < 2 || tour.Dwell != sum || tour.Travel+sum+turn*time.Duration(len(p.Stops)) > in.Sink.Deadline {
+			t.Errorf("turn %v: %d stops, waiting %v, %+v", turn, len(p.Stops), sum, tour)
+		}
 	}
 }
 

@@ -112,7 +112,7 @@ func (in *Instance) validateSink() error {
 		return bad("rate", "%g is not a number of packets/s from 0 on", s.Rate)
 	case s.Climb < 0 || !finite(s.Climb):
 		return bad("climb", "%g is not a number of m/s from 0 on", s.Climb)
-	case s.Turn < 0 || s.Launch < 0:
+	case s.Turn < 0 || s.Launch < 0 || s.Hold < 0:
 		return bad("turn", "times are negative")
 	case in.Sinks < 0 || in.Sinks > 1<<16:
 		return bad("sinks", "%d is not from 1 to %d", in.Sinks, 1<<16)

@@ -97,7 +97,7 @@ func TestFieldPlanFaults(t *testing.T) {
 		{exitUsage, []string{"sensors.csv", "--range", "45", "--deadline", "3m"}, "--speed is needed"},
 		{exitUsage, plus([]string{"sensors.csv", "--vehicle", "tank"}, usual...), `"tank" is none of`},
 		{exitUsage, plus([]string{"sensors.csv", "--height", "80"}, usual...), "out of the radio --range"},
-		{exitUsage, plus([]string{"sensors.csv", "--turn", "0"}, usual...), "whole seconds"},
+		{exitUsage, plus([]string{"sensors.csv", "--turn", "-1s"}, usual...), "cannot be negative"},
 		{exitUsage, plus([]string{"sensors.csv", "--energy-model", "x"}, usual...), "is none of first-order, cc2420"},
 		{exitUsage, plus([]string{"sensors.csv", "--depot", "here"}, usual...), "is not two numbers"},
 		{exitUsage, plus([]string{"sensors.csv", "--upload", "x"}, usual...), "neither listen nor buffer"},
@@ -139,6 +139,25 @@ func TestFieldPartialListsEveryUnserved(t *testing.T) {
 	}
 	got := millrace(t, dir, "field", "plan", "sensors.csv", "--range", "45", "--speed", "3", "--deadline", "3m", "--depot", "0,0", "--partial")
 	if got.code != exitDone || !strings.Contains(got.stdout, "2 of 4") || !strings.Contains(got.stdout, "not served: far1: "+string(field.OutOfReach)) || !strings.Contains(got.stdout, "not served: far2: ") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Above its only stop a copter still has to take off and land.
+func TestFieldPlanCountsTheLaunch(t *testing.T) {
+	dir := fieldDir(t)
+	args := func(deadline string) []string {
+		return []string{"field", "plan", "sensors.csv", "--range", "500", "--speed", "3", "--deadline", deadline, "--depot", "60,60", "-o", "up"}
+	}
+	got := millrace(t, dir, args("2s")...)
+	if got.code == exitDone || !strings.Contains(got.stderr, "nearest feasible deadline") {
+		t.Fatalf("%+v", got)
+	}
+	nearest := strings.Fields(got.stderr[strings.Index(got.stderr, "nearest feasible deadline")+len("nearest feasible deadline"):])[0]
+	if d, err := time.ParseDuration(nearest); err != nil || d < 15*time.Second {
+		t.Errorf("nearest deadline %s, %v", nearest, err)
+	}
+	if got := millrace(t, dir, args(nearest)...); got.code != exitDone {
 		t.Errorf("%+v", got)
 	}
 }

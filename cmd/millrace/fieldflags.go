@@ -43,7 +43,7 @@ func newFieldFlags(cmd *cobra.Command) *fieldFlags {
 	f.Float64Var(&o.height, "height", 15, "`metres` above the ground in flight")
 	f.Float64Var(&o.climb, "climb", 2.5, "`m/s` up or down in flight; 0 means that it costs no time")
 	f.DurationVar(&o.launch, "launch", 0, "`time` for take-off and landing (default: the height at the climb rate, twice)")
-	f.DurationVar(&o.turn, "turn", 3*time.Second, "`time` lost at each stop for braking, turning and speeding up; at least 1s, because autopilots wait whole seconds")
+	f.DurationVar(&o.turn, "turn", 3*time.Second, "`time` lost at each stop for braking, turning and speeding up")
 	f.StringVar(&o.upload, "upload", "listen", "who uploads at a stop: listen (every sensor that the vehicle hears) or buffer (only the one at the stop)")
 	f.Float64Var(&o.uploadRange, "upload-range", 0, "`metres` on the map at which the vehicle hears a sensor (default: the radio range, less for the height)")
 	f.Float64Var(&o.rate, "rate", 0, "`packets` a second that the vehicle receives (default: what the radio does)")
@@ -114,10 +114,8 @@ func (o *fieldFlags) check(m *mission.Mission) error {
 		return usagef("--range is needed: the radio range in metres (or --links with measured links)")
 	case o.links != "" && o.set("range"):
 		return usagef("--range and --links exclude each other: links are either measured or follow from the range")
-	case o.turn < time.Second:
-		return usagef("--turn %v is less than 1s: autopilots wait whole seconds, and the plan has to allow for it", o.turn)
-	case o.weight < 0 || o.energy < 0 || o.height < 0 || o.climb < 0 || o.rate < 0 || o.launch < 0 || o.uploadRange < 0 || o.sinks < 1:
-		return usagef("--weight, --energy, --height, --climb, --rate, --launch and --upload-range cannot be negative, and --sinks not below 1")
+	case o.turn < 0 || o.weight < 0 || o.energy < 0 || o.height < 0 || o.climb < 0 || o.rate < 0 || o.launch < 0 || o.uploadRange < 0 || o.sinks < 1:
+		return usagef("--turn, --weight, --energy, --height, --climb, --rate, --launch and --upload-range cannot be negative, and --sinks not below 1")
 	case flies && o.uploadRange == 0 && o.links == "" && o.height >= o.reach && o.upload == "listen":
 		return usagef("at --height %g m the %s is out of the radio --range of %g m", o.height, o.vehicle, o.reach)
 	}
@@ -127,9 +125,12 @@ func (o *fieldFlags) check(m *mission.Mission) error {
 	return nil
 }
 
+// holds is what autopilots count waiting in.
+const holds = time.Second
+
 func (o *fieldFlags) instance(s *survey.Survey) (*field.Instance, error) {
 	in := &field.Instance{Sensors: s.Sensors, Range: o.reach, UploadRange: o.uploadRange, Sinks: o.sinks,
-		Sink: field.Sink{Speed: o.speed, Deadline: o.deadline, Turn: o.turn, Climb: o.climb, Rate: o.rate, Launch: o.launch}}
+		Sink: field.Sink{Speed: o.speed, Deadline: o.deadline, Turn: o.turn, Hold: holds, Climb: o.climb, Rate: o.rate, Launch: o.launch}}
 	var err error
 	if in.Upload, err = field.ParseUpload(o.upload); err != nil {
 		return nil, usagef("--%w", err)

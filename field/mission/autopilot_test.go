@@ -170,7 +170,7 @@ func checkSample(t *testing.T, m *Mission, items []command) {
 	}
 }
 
-// What a .plan says, flown literally over the ground, keeps the time that the plan promises, rounded dwells apart.
+// What a .plan says, flown literally over the ground, takes the time that the plan promises.
 func TestFlownTime(t *testing.T) {
 	m := sample(t)
 	var plan bytes.Buffer
@@ -195,9 +195,17 @@ func TestFlownTime(t *testing.T) {
 		at, alt = to, it.alt
 	}
 	seconds += 10
-	want := m.Plan.Tours[0].Total.Seconds() + 0.75 // a dwell of 0.25 s becomes 1 s
+	want := m.Plan.Tours[0].Total.Seconds()
 	if math.Abs(seconds-want) > 0.05 {
 		t.Fatalf("flown in %.3f s, planned %.3f s", seconds, want)
+	}
+}
+
+func TestBrokenSecondsAreRefused(t *testing.T) {
+	m := sample(t)
+	m.Plan.Stops[1].Dwell /= 4
+	if _, err := m.items(&m.Plan.Tours[0]); err == nil || !strings.Contains(err.Error(), "stop 2 waits 250ms") {
+		t.Fatal(err)
 	}
 }
 
@@ -239,7 +247,7 @@ func TestPathMustPassItsStops(t *testing.T) {
 	}
 }
 
-// A real mission, flown literally with its whole seconds of waiting, keeps the deadline when turns were given a second for that.
+// A real mission, flown literally with its whole seconds of waiting, keeps the deadline and waits where and as long as the plan says.
 func TestFlownWithinDeadline(t *testing.T) {
 	for name, change := range map[string]func(*field.Instance){"plain": nil, "zone": wood, "free": func(in *field.Instance) { in.Depot = nil }} {
 		m := planned(t, change)
@@ -248,7 +256,7 @@ func TestFlownWithinDeadline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, alt, holds := items[0].place, items[0].alt, 0
+		at, alt, holds, waits := items[0].place, items[0].alt, 0, 0.0
 		seconds := sink.Launch.Seconds()
 		for _, it := range append(items[1:], item{command: cmdWaypoint, place: items[0].place, alt: items[0].alt}) {
 			if it.command != cmdWaypoint {
@@ -256,13 +264,16 @@ func TestFlownWithinDeadline(t *testing.T) {
 			}
 			if it.params[0] > 0 {
 				holds++
-				seconds += it.params[0] + sink.Turn.Seconds() - 1
+				waits += it.params[0]
+				seconds += it.params[0] + sink.Turn.Seconds()
 			}
 			seconds += geo.Distance(at, it.place)/sink.Speed + math.Abs(it.alt-alt)/sink.Climb
 			at, alt = it.place, it.alt
 		}
-		if seconds > sink.Deadline.Seconds()+0.1 || holds != len(m.Plan.Stops) {
-			t.Errorf("%s: flown in %.1f s with %d waits, %v allowed and %d stops", name, seconds, holds, sink.Deadline, len(m.Plan.Stops))
+		tour := &m.Plan.Tours[0]
+		if math.Abs(seconds-tour.Total.Seconds()) > 0.1 || tour.Total > sink.Deadline || holds != len(m.Plan.Stops) || waits != tour.Dwell.Seconds() {
+			t.Errorf("%s: flown in %.1f s with %d waits of %g s, %v allowed and planned %v with %d stops and %v of waiting",
+				name, seconds, holds, waits, sink.Deadline, tour.Total, len(m.Plan.Stops), tour.Dwell)
 		}
 	}
 }

@@ -19,7 +19,7 @@
 //
 // A mission is TAKEOFF, DO_CHANGE_SPEED, one WAYPOINT for each stop and corner, and RTL. Rovers and boats have
 // no TAKEOFF; a plane circles (LOITER_TIME) where others hold. Home is not an item. Autopilots hold for whole seconds,
-// so a dwell is rounded up: the planner of the command line charges every stop one second for that.
+// so the plan has to be made with a Sink.Hold of one second; a mission of a plan with broken seconds is refused.
 // In a .plan the yaw of TAKEOFF and WAYPOINT is null: MAVLink's "keep the heading", the only parameter that is not a
 // number; WPL text cannot say that and has 0 there.
 //

@@ -34,7 +34,7 @@ func planned(t testing.TB, change func(*field.Instance)) *Mission {
 		sensors[i].Alt = float64(i % 7)
 	}
 	in := &field.Instance{Sensors: sensors, Range: 35, Depot: &field.Point{X: -20, Y: 30}, Energy: field.CC2420(),
-		Sink: field.Sink{Speed: 4, Deadline: 10 * time.Minute, Rate: 10, Turn: 2 * time.Second, Climb: 2, Launch: 20 * time.Second}}
+		Sink: field.Sink{Speed: 4, Deadline: 10 * time.Minute, Rate: 10, Hold: time.Second, Turn: 2 * time.Second, Climb: 2, Launch: 20 * time.Second}}
 	if change != nil {
 		change(in)
 	}
@@ -80,7 +80,7 @@ func TestVisitsKeepThePlansTime(t *testing.T) {
 		"depot": nil, "zone": wood, "free": func(in *field.Instance) { in.Depot = nil },
 		"passing": func(in *field.Instance) { in.Sink.Turn, in.Sink.Rate = 0, 0 },
 		"three":   func(in *field.Instance) { in.Sinks, in.Sink.Deadline = 3, 5*time.Minute },
-		"parked":  func(in *field.Instance) { in.Depot, in.Sink.Deadline, in.Range = nil, 31*time.Second, 60 },
+		"parked":  func(in *field.Instance) { in.Depot, in.Sink.Deadline, in.Range = nil, 46*time.Second, 60 },
 		"buffer":  func(in *field.Instance) { in.Upload, in.Sink.Deadline = field.Buffer, 30*time.Minute },
 	} {
 		m := planned(t, change)

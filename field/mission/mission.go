@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"millrace.dev/field"
 	"millrace.dev/field/geo"
@@ -175,7 +176,11 @@ func (m *Mission) items(t *field.Tour) ([]item, error) {
 	for _, l := range legs[:max(len(legs)-1, 0)] {
 		it := item{command: cmdWaypoint, frame: frameRelative, params: [4]float64{3: math.NaN()}, place: m.rounded(l.to), alt: l.alt - home + height}
 		if l.stop >= 0 {
-			it.params[0] = math.Ceil(m.Plan.Stops[l.stop].Dwell.Seconds())
+			dwell := m.Plan.Stops[l.stop].Dwell
+			if dwell%time.Second != 0 {
+				return nil, fmt.Errorf("stop %d waits %v, but autopilots wait whole seconds: plan with a Hold of 1s", l.stop+1, dwell)
+			}
+			it.params[0] = dwell.Seconds()
 			if m.Vehicle == Plane && it.params[0] > 0 {
 				it.command = cmdLoiterTime
 				it.params[3] = 0 // leave the circle anywhere

@@ -19,17 +19,17 @@ func sample(t testing.TB) *Mission {
 			{ID: "ü", Pos: field.Point{X: 20, Y: 30}, Alt: 10, Weight: 1, Energy: 1}, {ID: "s3", Pos: field.Point{X: 220, Y: 100}, Weight: 1, Energy: 1},
 			{ID: "s4", Pos: field.Point{X: 200, Y: 100}, Weight: 0, Energy: 1}, {ID: "s5", Pos: field.Point{X: 500, Y: 0}, Weight: 1, Energy: 0}},
 		Range: 30, Depot: &field.Point{X: 10, Y: -40}, DepotAlt: 5,
-		Sink:   field.Sink{Speed: 5, Deadline: 20 * time.Minute, Rate: 4, Turn: 3 * time.Second, Climb: 2, Launch: 10 * time.Second},
+		Sink:   field.Sink{Speed: 5, Deadline: 20 * time.Minute, Rate: 4, Hold: time.Second, Turn: 3 * time.Second, Climb: 2, Launch: 10 * time.Second},
 		Energy: field.FirstOrder(),
 	}
 	corner := field.Point{X: 100, Y: 80}
 	plan := &field.Plan{Method: "by hand", Parent: []int32{1, field.ToSink, field.ToSink, 4, field.ToSink, field.NoRoute},
 		Stop: []int32{-1, 0, 0, -1, 1, -1}, Load: []float64{1, 3, 1, 1, 1, 0}, MaxLoad: 3, Busiest: 1,
 		Stops: []field.Stop{{Pos: field.Point{X: 20, Y: 10}, Alt: 10, Uploaders: []int32{1, 2}, Packets: 4, Dwell: time.Second},
-			{Pos: field.Point{X: 200, Y: 100}, Uploaders: []int32{4}, Packets: 1, Dwell: time.Second / 4}},
+			{Pos: field.Point{X: 200, Y: 100}, Uploaders: []int32{4}, Packets: 1, Dwell: time.Second}},
 		Unserved: []field.Unserved{{Sensor: 5, Reason: field.NoEnergy}}}
 	path := []field.Point{*in.Depot, plan.Stops[0].Pos, corner, plan.Stops[1].Pos, *in.Depot}
-	tour := field.Tour{Stops: []int32{0, 1}, Path: path, Dwell: 1250 * time.Millisecond, Turn: 6 * time.Second, Climb: 20 * time.Second}
+	tour := field.Tour{Stops: []int32{0, 1}, Path: path, Dwell: 2 * time.Second, Turn: 6 * time.Second, Climb: 20 * time.Second}
 	for i := range path[1:] {
 		tour.Length += path[i].Dist(path[i+1])
 	}

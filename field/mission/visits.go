@@ -7,7 +7,6 @@ type Visit struct {
 }
 
 // Visits times a tour: legs at the sink's speed, climbs, turns and dwells; half of the launch time is spent at each end.
-// A vehicle that never moves needs neither turns nor launch.
 // The last one is the return, at the tour's Total.
 func (m *Mission) Visits(tour int) ([]Visit, error) {
 	sink := &m.Instance.Sink
@@ -16,9 +15,6 @@ func (m *Mission) Visits(tour int) ([]Visit, error) {
 		return nil, err
 	}
 	launch, turn := sink.Launch.Seconds(), sink.Turn.Seconds()
-	if m.Plan.Tours[tour].Length == 0 {
-		launch, turn = 0, 0
-	}
 	var list []Visit
 	clock := launch / 2
 	for _, l := range legs {
