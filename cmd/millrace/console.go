@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,8 +19,9 @@ import (
 // progress to err.
 type console struct {
 	out, err io.Writer
-	json     bool // print results as JSON
-	width    int  // columns of the terminal behind err, 0 when it is none
+	json     bool   // print results as JSON
+	width    int    // columns of the terminal behind err, 0 when it is none
+	verb     string // the command as it was called, as in "millrace data info"
 }
 
 func newConsole(out, err *os.File) *console {
@@ -52,7 +54,7 @@ func (c *console) complain(err error) {
 	switch {
 	case err == nil || readerLeft(err):
 	case exitCode(err) == exitUsage:
-		c.remark("%v (see millrace --help)", err)
+		c.remark("%v (see %s --help)", err, cmp.Or(c.verb, "millrace"))
 	case exitCode(err) == exitInterrupted:
 		c.remark("%s", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 	default:
@@ -79,6 +81,17 @@ func (a *attentive) Write(p []byte) (int, error) {
 		a.failed = err
 	}
 	return n, err
+}
+
+// shellWord quotes a path for a command line to copy, where it needs that.
+func shellWord(path string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:,@%=", r)
+	}
+	if path != "" && strings.TrimFunc(path, plain) == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // oneLine folds the line breaks that some libraries put into their errors.

@@ -84,9 +84,9 @@ func TestProgressInALog(t *testing.T) {
 	}
 	p.finish(60000, "loss 0.4")
 	want := "" +
-		"train  16 %  10,000/60,000 images  1,000/s  50s left  loss 0.5\n" +
-		"train  33 %  20,000/60,000 images  1,000/s  40s left  loss 0.5\n" +
-		"train 100 %  60,000/60,000 images  2,400/s  loss 0.4\n"
+		"train  16 %  50s left  loss 0.5  10,000/60,000 images  1,000/s\n" +
+		"train  33 %  40s left  loss 0.5  20,000/60,000 images  1,000/s\n" +
+		"train 100 %  loss 0.4  60,000/60,000 images  2,400/s\n"
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())
 	}
@@ -97,7 +97,7 @@ func TestProgressOfAResumedRun(t *testing.T) {
 	p.set(50000, "")
 	c.t = c.t.Add(10 * time.Second)
 	p.set(55000, "")
-	if want := "train  91 %  55,000/60,000 images  500/s  10s left\n"; b.String() != want {
+	if want := "train  91 %  10s left  55,000/60,000 images  500/s\n"; b.String() != want {
 		t.Errorf("got %q", b.String())
 	}
 }
@@ -109,7 +109,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	p.set(100, "a very long note that does not fit")
 	p.set(101, "too soon to be shown")
 	p.finish(200, "")
-	want := "\rtrain  100 images  \x1b[K\rtrain  200 images  \x1b[K\n"
+	want := "\rtrain  a very long \x1b[K\rtrain  200 images  \x1b[K\n"
 	if got := b.String(); got != want || strings.Count(got, "\n") != 1 {
 		t.Errorf("got %q", got)
 	}

@@ -109,7 +109,7 @@ func TestInterruptAndResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(said.String(), "go on with millrace train --resume cut") {
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.HasSuffix(said.String(), "; go on with millrace train --resume cut\n") {
 		t.Fatalf("exit code %d, %s", code, said.String())
 	}
 	if got := millrace(t, dir, "eval", "cut"); got.code != exitBadInput {

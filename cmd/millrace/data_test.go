@@ -112,3 +112,17 @@ func TestDataRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutHome asks for data where there is no place to look.
+func TestWithoutHome(t *testing.T) {
+	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "MILLRACE_DATA"} {
+		t.Setenv(name, "")
+	}
+	if got := millrace(t, "", "data", "info", "mnist"); got.code != exitBadInput || strings.Contains(got.stderr, "looked in )") ||
+		!strings.Contains(got.stderr, "$MILLRACE_DATA/mnist") {
+		t.Errorf("%+v", got)
+	}
+	if got := millrace(t, "", "data", "fetch", "mnist"); got.code != exitFailed || !strings.Contains(got.stderr, "$MILLRACE_DATA/mnist") {
+		t.Errorf("%+v", got)
+	}
+}

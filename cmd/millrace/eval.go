@@ -83,7 +83,10 @@ func openModel(path string) (*saved.Model, *job.Settings, error) {
 	}
 	m, err := saved.Open(dir.File(job.ModelFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = badInputf("run %s has no model yet: it has not ended; go on with millrace train --resume %s", path, path)
+		if dir.Busy() {
+			return nil, nil, badInputf("run %s has no model yet: it is still going on", path)
+		}
+		err = badInputf("run %s has no model yet: it has not ended; go on with millrace train --resume %s", path, shellWord(path))
 	}
 	return m, &s, err
 }

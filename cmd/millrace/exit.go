@@ -48,6 +48,12 @@ func usagef(format string, args ...any) error {
 	return &usageError{cause: fmt.Errorf(format, args...)}
 }
 
+// stoppedError is an interruption that says all there is to say.
+type stoppedError struct{ text string }
+
+func (e *stoppedError) Error() string { return e.text }
+func (e *stoppedError) Unwrap() error { return context.Canceled }
+
 // inputError is bad input found by a verb itself rather than by a package.
 type inputError struct{ cause error }
 

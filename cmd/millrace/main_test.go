@@ -74,6 +74,8 @@ func TestWrongUsage(t *testing.T) {
 		"completion bsh":        `unknown command "bsh" for "millrace completion"`,
 		"help versoin":          `unknown command "versoin" for "millrace"; did you mean "version"?`,
 		"completion bash extra": `millrace completion bash`,
+		"data info":             `NAME is missing (see millrace data info --help)`,
+		"train --epochs=x":      `(see millrace train --help)`,
 	} {
 		t.Run(line, func(t *testing.T) {
 			got := millrace(t, "", strings.Fields(line)...)
@@ -93,6 +95,13 @@ func TestHelp(t *testing.T) {
 		if got.code != exitDone || got.stderr != "" || !strings.Contains(got.stdout, "Usage:") {
 			t.Errorf("%q: %+v", line, got)
 		}
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	got, verb := millrace(t, "", "--version"), millrace(t, "", "version")
+	if line := strings.TrimSuffix(got.stdout, "\n"); got.code != exitDone || !strings.HasPrefix(verb.stdout, line+" (") {
+		t.Errorf("%+v, the verb says %q", got, verb.stdout)
 	}
 }
 

@@ -30,11 +30,22 @@ TIFF, WebP) are scaled and made grey as the model needs it.`,
 		if err := checkProcessor(); err != nil {
 			return err
 		}
-		list, err := predict(args[0], args[1:], *top, *invert)
+		list, bad, err := predict(args[0], args[1:], *top, *invert)
 		if err != nil {
 			return err
 		}
-		return c.result(list, func(w io.Writer) error { return printPredictions(w, list) })
+		if len(list) > 0 {
+			if err := c.result(list, func(w io.Writer) error { return printPredictions(w, list) }); err != nil {
+				return err
+			}
+		}
+		if len(bad) == 0 {
+			return nil
+		}
+		for _, err := range bad[1:] {
+			c.complain(err)
+		}
+		return bad[0]
 	}
 	return cmd
 }
@@ -61,29 +72,30 @@ type prediction struct {
 	Note    string        `json:"note,omitempty"`
 }
 
-func predict(model string, images []string, top int, invert bool) ([]prediction, error) {
+// predict looks at every image; bad says what is wrong with those that cannot be read.
+func predict(model string, images []string, top int, invert bool) (list []prediction, bad []error, err error) {
 	m, _, err := openModel(model)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	shape := m.Net.InputShape(0)
 	if len(shape) != 3 || shape[2] != 1 && shape[2] != 3 {
-		return nil, badInputf("model %s takes samples of shape %v, not images", model, shape)
+		return nil, nil, badInputf("model %s takes samples of shape %v, not images", model, shape)
 	}
 	engine, err := cpu.New(0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer engine.Close()
 	p, err := saved.NewPredictor(engine, m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var list []prediction
 	for _, path := range images {
 		pix, err := data.ReadImage(path, shape)
 		if err != nil {
-			return nil, err
+			bad = append(bad, err)
+			continue
 		}
 		if invert {
 			for i, v := range pix {
@@ -96,12 +108,12 @@ func predict(model string, images []string, top int, invert bool) ([]prediction,
 		}
 		probabilities, err := p.Predict(pix)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		found.Guesses = m.Best(probabilities, top)
 		list = append(list, found)
 	}
-	return list, nil
+	return list, bad, nil
 }
 
 func printPredictions(w io.Writer, list []prediction) error {

@@ -69,23 +69,28 @@ func (p *progress) finish(done int64, note string) {
 	p.print(p.line(done, note, p.now()), true)
 }
 
+// line tells what matters most first: a narrow terminal cuts off its end.
 func (p *progress) line(done int64, note string, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(p.what)
+	rate, known := p.rate(done, now)
 	if p.total > 0 {
-		fmt.Fprintf(&b, " %3d %%  %s/%s %s", 100*done/p.total, count(done), count(p.total), p.unit)
-	} else {
-		fmt.Fprintf(&b, "  %s %s", count(done), p.unit)
-	}
-	if rate, known := p.rate(done, now); known {
-		fmt.Fprintf(&b, "  %s/s", count(int64(rate+0.5)))
-		if left := p.total - done; p.total > 0 && left > 0 {
+		fmt.Fprintf(&b, " %3d %%", 100*done/p.total)
+		if left := p.total - done; known && left > 0 {
 			wait := time.Duration(float64(left) / rate * float64(time.Second))
 			fmt.Fprintf(&b, "  %s left", wait.Round(time.Second))
 		}
 	}
 	if note != "" {
 		b.WriteString("  " + note)
+	}
+	fmt.Fprintf(&b, "  %s", count(done))
+	if p.total > 0 {
+		fmt.Fprintf(&b, "/%s", count(p.total))
+	}
+	fmt.Fprintf(&b, " %s", p.unit)
+	if known {
+		fmt.Fprintf(&b, "  %s/s", count(int64(rate+0.5)))
 	}
 	return b.String()
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"millrace.dev/internal/buildinfo"
 )
 
 // verbs lists the commands of the binary, one per file.
@@ -33,7 +35,8 @@ func run(args []string, c *console) int {
 	root := rootCommand(c)
 	prepare(root, &started)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	c.verb = cmd.CommandPath()
 	switch {
 	case err != nil && !started:
 		err = &usageError{cause: err}
@@ -48,12 +51,14 @@ func rootCommand(c *console) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "millrace",
 		Short:         "Keep a training machine turning on ordinary, shared, cheap machines",
+		Version:       buildinfo.Read().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	root.SetFlagErrorFunc(plainFlagError)
+	root.SetVersionTemplate("millrace {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "print the result as JSON on standard output")
 	for _, verb := range verbs {
 		root.AddCommand(verb(c))

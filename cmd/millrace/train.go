@@ -53,6 +53,9 @@ weights as one that was not.`,
 			return err
 		}
 		dir, err := rundir.Create(job.Verb, *out, time.Now())
+		if errors.Is(err, rundir.ErrEarlierRun) {
+			return fmt.Errorf("%w; go on with it by --resume %s, or choose another --out", err, shellWord(*out))
+		}
 		if err != nil {
 			return err
 		}
@@ -127,9 +130,6 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 	}
 	c.remark("training %s (%s weights) on %s samples of %s; the run is in %s",
 		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), dir.Path())
-	memory := j.Memory()
-	c.remark("it computes in %s besides the data; a step's arena takes %s, %.2f times its lower bound of %s",
-		size(uint64(memory.Total())), size(uint64(memory.Step.Arena)), memory.Step.Ratio(), size(uint64(memory.Step.LowerBound)))
 	for _, damaged := range j.Origin().Damaged {
 		c.remark("%v; going on from %s", damaged, j.Origin().Path)
 	}
@@ -140,12 +140,12 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 	r, err := j.Run(ctx, live)
 	live.finish()
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("stopped after step %s; go on with millrace train --resume %s: %w",
-			count(int64(j.State().Step)), dir.Path(), err)
+		return &stoppedError{fmt.Sprintf("interrupted after step %s; go on with millrace train --resume %s",
+			count(int64(j.State().Step)), shellWord(dir.Path()))}
 	}
 	var unwritten *job.WriteError
 	if errors.As(err, &unwritten) {
-		return fmt.Errorf("%w; then go on with millrace train --resume %s", err, dir.Path())
+		return fmt.Errorf("%w; then go on with millrace train --resume %s", err, shellWord(dir.Path()))
 	}
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func newTrainProgress(c *console, j *job.Job) *trainProgress {
 // Window implements train.Observer.
 func (p *trainProgress) Window(w train.Progress) {
 	p.done = int64((w.Epoch-1)*w.Total + w.Samples)
-	p.note = fmt.Sprintf("epoch %s  loss %.4f  accuracy %.1f %%", of(w.Epoch, w.Epochs), w.Loss, 100*w.Accuracy)
+	p.note = fmt.Sprintf("loss %.4f  accuracy %.1f %%  epoch %s", w.Loss, 100*w.Accuracy, of(w.Epoch, w.Epochs))
 	p.bar.set(p.done, p.note)
 }
 

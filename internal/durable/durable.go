@@ -6,11 +6,12 @@
 // without error the new content survives the loss of power. On an error the
 // temporary file is removed and the old content stays. What a crash leaves
 // under the temporary name is overwritten by the next write, so a file must
-// have one writer at a time.
+// have one writer at a time. Errors name the file, not the temporary one.
 package durable
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -20,15 +21,16 @@ func WriteFile(path string, write func(w io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	file, err := os.Create(filepath.Join(dir, "."+filepath.Base(path)+".tmp"))
 	if err != nil {
-		return err
+		return called(path, err)
 	}
 	defer func() {
 		if err != nil {
 			file.Close()
 			os.Remove(file.Name())
+			err = called(path, err)
 		}
 	}()
-	if err := write(file); err != nil {
+	if err := write(&target{file, path}); err != nil {
 		return err
 	}
 	if err := file.Sync(); err != nil {
@@ -41,6 +43,28 @@ func WriteFile(path string, write func(w io.Writer) error) (err error) {
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// target is a temporary file whose errors name the file that it becomes.
+type target struct {
+	file *os.File
+	path string
+}
+
+func (t *target) Write(p []byte) (int, error) {
+	n, err := t.file.Write(p)
+	return n, called(t.path, err)
+}
+
+// called makes an error of the temporary file one of the file at path.
+func called(path string, err error) error {
+	switch e := err.(type) {
+	case *fs.PathError:
+		return &fs.PathError{Op: e.Op, Path: path, Err: e.Err}
+	case *os.LinkError:
+		return &fs.PathError{Op: e.Op, Path: path, Err: e.Err}
+	}
+	return err
 }
 
 // SyncDir makes the names in a directory durable: what was created, renamed or

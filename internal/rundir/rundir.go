@@ -9,11 +9,16 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"millrace.dev/internal/durable"
 )
 
 // Root is the directory under which runs without a given directory are made.
 const Root = "runs"
+
+// ErrEarlierRun says that a new run was to go where there is one.
+var ErrEarlierRun = errors.New("holds an earlier run already")
 
 // Dir is the directory of one run.
 type Dir struct{ path string }
@@ -81,7 +86,7 @@ func mustBeEmpty(path string) error {
 			return err
 		}
 		if _, err := os.Stat(filepath.Join(path, manifestName)); err == nil {
-			return errors.New("holds an earlier run already")
+			return ErrEarlierRun
 		}
 		return errors.New("is not empty and holds no run")
 	}
@@ -111,6 +116,16 @@ func (d Dir) File(name string) string { return filepath.Join(d.path, name) }
 
 // Events is the path of the run's journal of signals and decisions.
 func (d Dir) Events() string { return d.File("events.jsonl") }
+
+// Busy tells whether a process is working on the run: whether its journal is locked.
+func (d Dir) Busy() bool {
+	file, err := os.Open(d.Events())
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
 
 func fault(path string, err error) error {
 	// The path stands in the message already.

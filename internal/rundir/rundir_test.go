@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"millrace.dev/internal/buildinfo"
 )
 
@@ -73,6 +75,33 @@ func TestOpen(t *testing.T) {
 	got, err := again.Manifest()
 	if err != nil || got.Verb != "train" || got.Seed != 7 || !got.Started.Equal(now) || got.Build != want.Build || len(got.Args) != 2 {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestBusyWhileTheJournalIsLocked(t *testing.T) {
+	dir, err := Create("train", filepath.Join(t.TempDir(), "run"), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir.Busy() {
+		t.Error("a run without a journal is busy")
+	}
+	journal, err := os.Create(dir.Events())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir.Busy() {
+		t.Error("a run whose journal nobody holds is busy")
+	}
+	if err := unix.Flock(int(journal.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if !dir.Busy() {
+		t.Error("a run whose journal is held is not busy")
+	}
+	journal.Close()
+	if dir.Busy() {
+		t.Error("a run whose journal was let go is busy")
 	}
 }
 

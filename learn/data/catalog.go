@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,7 +128,11 @@ func (p *published) open(opt Options) (*Set, error) {
 	}
 	dir := p.find()
 	if dir == "" {
-		return nil, wrongFile(p.name, "not found on this machine (looked in %s); %s", strings.Join(p.places(), ", "), p.advice())
+		looked := ""
+		if places := p.places(); len(places) > 0 {
+			looked = " (looked in " + strings.Join(places, ", ") + ")"
+		}
+		return nil, wrongFile(p.name, "not found on this machine%s; %s", looked, p.advice())
 	}
 	set, err := openFour(os.DirFS(dir), filepath.ToSlash(dir), p.classes, opt)
 	if err != nil {
@@ -166,7 +171,7 @@ func (p *published) places() []string {
 func CacheDir(name string) (string, error) {
 	root, err := os.UserCacheDir()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("there is no folder to keep %s in: %w; set it, or put the files into $MILLRACE_DATA/%s", name, err, name)
 	}
 	return filepath.Join(root, "millrace", "data", name), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -54,12 +55,17 @@ type RoomError struct {
 }
 
 func (e *RoomError) Error() string {
-	return fmt.Sprintf("run directory %s: the run takes up to %d bytes, %d are free on the file system: free %d more",
-		e.Path, e.Needed, e.Free, e.Needed-e.Free)
+	return fmt.Sprintf("run directory %s: the run takes up to %s, %s are free on the file system: free %s more",
+		e.Path, mebibytes(e.Needed), mebibytes(e.Free), mebibytes(e.Needed-e.Free))
 }
 
 // BadInput marks the error as the fault of the directory that was asked for.
 func (e *RoomError) BadInput() bool { return true }
+
+// mebibytes writes a size rounded up, so that what is asked for is enough.
+func mebibytes(n int64) string {
+	return fmt.Sprintf("%.1f MiB", math.Ceil(float64(n)/(1<<20)*10)/10)
+}
 
 // CheckRoom compares the free space with what the run will write into a directory, which need not
 // exist yet; "" stands for one under rundir.Root. Where free space cannot be told it is taken
@@ -113,7 +119,7 @@ type WriteError struct {
 func (e *WriteError) Error() string {
 	text := fmt.Sprintf("the %s could not be written: %v", e.What, e.Err)
 	if e.Free > 0 {
-		text += fmt.Sprintf("; free %d bytes", e.Free)
+		text += "; free " + mebibytes(e.Free)
 	}
 	return text
 }

@@ -297,7 +297,11 @@ func (t *Trainer) save(now time.Time) {
 		err = writeCheckpoint(t)
 	}
 	if err != nil {
-		t.report(fmt.Errorf("the checkpoint after step %d could not be written, the one before it is kept: %w", t.state.Step, err))
+		kept := ""
+		if t.savedStep >= 0 {
+			kept = ", the one before it is kept"
+		}
+		t.report(fmt.Errorf("the checkpoint after step %d could not be written%s: %w", t.state.Step, kept, err))
 		return
 	}
 	t.savedStep = t.state.Step
