@@ -8,9 +8,11 @@ import (
 	"errors"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // labelColumns are the headings that name the label when none is given.
@@ -57,6 +59,9 @@ func ReadCSV(r io.Reader, name, label string, limit int64) (*Table, error) {
 		limit = DefaultLimit
 	}
 	src := bufio.NewReader(&lineLimit{r: r, name: name})
+	if mark, err := src.Peek(2); err == nil && (string(mark) == "\xff\xfe" || string(mark) == "\xfe\xff") {
+		return nil, wrongCell(name, 1, 0, "", "the file is UTF-16, not UTF-8: save it as CSV in UTF-8")
+	}
 	if mark, err := src.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
 		if _, err := src.Discard(3); err != nil {
 			return nil, err
@@ -71,7 +76,7 @@ func ReadCSV(r io.Reader, name, label string, limit int64) (*Table, error) {
 		return nil, err
 	}
 	for {
-		switch record, err := c.Read(); {
+		switch record, err := c.next(); {
 		case errors.Is(err, io.EOF):
 			return c.finish()
 		case err != nil:
@@ -112,9 +117,30 @@ type csvReader struct {
 	line, column int   // of the last label that was new
 }
 
+// next reads a record of UTF-8 text.
+func (c *csvReader) next() ([]string, error) {
+	record, err := c.Read()
+	if err != nil {
+		return nil, err
+	}
+	for i, field := range record {
+		if !utf8.ValidString(field) {
+			line, column := c.FieldPos(i)
+			return nil, wrongCell(c.name, line, column, "", notUTF8, clip(field))
+		}
+	}
+	return record, nil
+}
+
+// notUTF8 says what to do about a file in another encoding.
+const notUTF8 = "%q is not UTF-8: save the file as CSV in UTF-8"
+
+// decimalComma matches a number such as 3,5 or 1.234,5.
+var decimalComma = regexp.MustCompile(`^[+-]?[0-9.]*,[0-9]+([eE][+-]?[0-9]+)?$`).MatchString
+
 // first reads the heading or the first row, and finds the label column.
 func (c *csvReader) first(label string) error {
-	record, err := c.Read()
+	record, err := c.next()
 	if errors.Is(err, io.EOF) {
 		return wrongFile(c.name, "the file is empty")
 	}
@@ -146,7 +172,7 @@ func (c *csvReader) first(label string) error {
 func isHeading(record []string, label string) bool {
 	words := 0
 	for _, field := range record {
-		if _, err := strconv.ParseFloat(strings.TrimSpace(field), 32); errors.Is(err, strconv.ErrSyntax) {
+		if _, err := strconv.ParseFloat(strings.TrimSpace(field), 32); errors.Is(err, strconv.ErrSyntax) && !decimalComma(strings.TrimSpace(field)) {
 			words++
 		}
 	}
@@ -195,7 +221,11 @@ func (c *csvReader) row(record []string) error {
 		v, err := strconv.ParseFloat(strings.TrimSpace(field), 32)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			line, column := c.FieldPos(i)
-			return wrongCell(c.name, line, column, "column "+c.table.Columns[feature], "%q is not a finite number", clip(field))
+			hint := ""
+			if decimalComma(strings.TrimSpace(field)) {
+				hint = " (a decimal comma? numbers have a decimal point here)"
+			}
+			return wrongCell(c.name, line, column, "column "+c.table.Columns[feature], "%q is not a finite number%s", clip(field), hint)
 		}
 		c.table.Values = append(c.table.Values, float32(v))
 		feature++
@@ -227,6 +257,10 @@ func (c *csvReader) newLabel(name string) error {
 	}
 	v, err := strconv.ParseFloat(name, 64)
 	switch {
+	case decimalComma(name):
+		if c.fraction == nil {
+			c.fraction = wrongCell(c.name, c.line, c.column, "label", notAClass+", or choose another column with --label-column", clip(name))
+		}
 	case errors.Is(err, strconv.ErrSyntax):
 		c.words = true
 	case c.fraction == nil && !whole(v):

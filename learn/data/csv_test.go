@@ -56,6 +56,11 @@ func TestReadCSV(t *testing.T) {
 			columns: []string{"a"}, classes: []string{"1.5", "beta"},
 			values: []float32{1, 2}, labels: []int32{0, 1},
 		},
+		"decimal commas among names": {
+			in:      "a;label\n1;1,5\n2;beta\n",
+			columns: []string{"a"}, classes: []string{"1,5", "beta"},
+			values: []float32{1, 2}, labels: []int32{0, 1},
+		},
 		"numbers that are names": {
 			in:      "1,007\n3,7\n",
 			columns: []string{"1"}, classes: []string{"007", "7"},
@@ -120,6 +125,12 @@ func TestWrongCSVIsNamed(t *testing.T) {
 		{numbers(400, func(i int) string { return fmt.Sprint(min(i, 201)) }), "", "t.csv:203:3: label: 400 samples have 202 different labels"},
 		{numbers(maxClasses+1, strconv.Itoa), "", "t.csv:65538:3: label: there are more than 65536 different labels"},
 		{numbers(maxClasses+1, func(i int) string { return fmt.Sprint(i, ".5") }), "", "t.csv:2:3: label: 0.5 is not a whole number"},
+		{"a;b;label\n3,5;2;x\n", "", `t.csv:2:1: column a: "3,5" is not a finite number (a decimal comma?`},
+		{"3,5;2;x\n1;2;y\n", "", `t.csv:1:1: column 1: "3,5" is not a finite number (a decimal comma?`},
+		{"a;price\n1;3\n2;1.234,50\n", "", "t.csv:3:3: label: 1.234,50 is not a whole number"},
+		{"a,label\n1,gr\xfcn\n", "", `t.csv:2:3: "gr\xfcn" is not UTF-8`},
+		{"gr\xf6\xdfe,label\n1,x\n", "", `t.csv:1:1: "gr\xf6\xdfe" is not UTF-8`},
+		{"\xff\xfea\x00,\x00b\x00\n\x00", "", "t.csv:1: the file is UTF-16, not UTF-8"},
 		{"1,x\n" + long, "", "t.csv:2: the line is longer than 1048576 bytes"},
 	} {
 		_, err := ReadCSV(strings.NewReader(c.in), "t.csv", c.label, 0)
