@@ -63,6 +63,7 @@ func TestReadCSVFaults(t *testing.T) {
 		"id,x,y,energy\na,1,2,-1\n":           "f.csv:2:7: energy: -1 is negative",
 		"id,x,y\n\"a,1,2\n":                   "f.csv:2:1: the quotes do not close before the next ',' or the end of the line",
 		"id,x,y\n\"a\"b,1,2\n":                "f.csv:2:1: the quotes do not close before the next ',' or the end of the line",
+		"id,x,y\nb\xe4r,1,2\n":                "f.csv:2: the line is not UTF-8: save the file with that encoding",
 		"lat,lon,id\n120.5,45,a\n":            `f.csv:2:7: sensor "a": latitude 120.5, longitude 45: latitude is outside -90 to 90: are latitude and longitude swapped?`,
 		"id,lat,lon\na,45,181\n":              `f.csv:2:6: sensor "a": latitude 45, longitude 181: longitude is outside -180 to 180`,
 		"id,lat,lon\na,45,8\nb,45,90\n":       `f.csv:2:6: sensor "a": latitude 45, longitude 8: more than 2000 km from the middle of the map (latitude 52.9578, longitude 49.0000)`,

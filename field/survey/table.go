@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxLine bounds the length of a line in bytes.
@@ -85,6 +86,9 @@ func (t *table) nextLine() (string, error) {
 		text := t.scanner.Text()
 		if t.line == 1 {
 			text = strings.TrimPrefix(text, "\ufeff")
+		}
+		if !utf8.ValidString(text) {
+			return "", t.fault(0, "the line is not UTF-8: save the file with that encoding")
 		}
 		if strings.TrimSpace(text) != "" {
 			return text, nil
