@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -102,17 +103,23 @@ func checkPlanDir(dir string) error {
 	return nil
 }
 
-// preparePlanDir makes the directory, and clears the missions of an earlier plan out of it: it may have had more vehicles.
+// ofPlan matches the names of all files that a plan may consist of, but for plan.json, which is replaced.
+var ofPlan = regexp.MustCompile(`^(mission(-[0-9]+)?\.(plan|waypoints)|plan\.(geojson|kml|gpx)|routes\.(csv|h)|collection\.jsonl|report\.html)$`)
+
+// preparePlanDir makes the directory, and clears the files of an earlier plan out of it: the new one may lack some of them.
 func preparePlanDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	old, err := filepath.Glob(filepath.Join(dir, "mission*"))
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, name := range old {
-		if err := os.Remove(name); err != nil {
+	for _, e := range entries {
+		if !ofPlan.MatchString(e.Name()) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -154,21 +161,23 @@ func variantsFor(ctx context.Context, c *console, m *mission.Mission, seed uint6
 
 // planSummary is what is printed of a plan.
 type planSummary struct {
-	Out        string            `json:"out,omitempty"`
-	Files      []string          `json:"files,omitempty"`
-	Sensors    int               `json:"sensors"`
-	Served     int               `json:"served"`
-	Stops      int               `json:"stops"`
-	MaxLoad    float64           `json:"max_load"`
-	Busiest    string            `json:"busiest"`
-	Bound      float64           `json:"bound"`
-	Gap        float64           `json:"gap"`
-	Source     string            `json:"bound_source"`
-	FirstDeath *float64          `json:"first_death_rounds"` // null when nothing is used up
-	Jain       float64           `json:"jain"`
-	Deadline   float64           `json:"deadline_s"`
-	Tours      []tourSummary     `json:"tours"`
-	Unserved   []unservedSummary `json:"unserved"`
+	Out     string   `json:"out,omitempty"`
+	Files   []string `json:"files,omitempty"`
+	Sensors int      `json:"sensors"`
+	Served  int      `json:"served"`
+	Stops   int      `json:"stops"`
+	MaxLoad float64  `json:"max_load"`
+	Busiest string   `json:"busiest"`
+	Bound   float64  `json:"bound"`
+	Gap     float64  `json:"gap"`
+	Source  string   `json:"bound_source"`
+	// RoutingBound is below the load of any routes on this plan's own tour; 0 when it was not computed.
+	RoutingBound float64           `json:"routing_bound"`
+	FirstDeath   *float64          `json:"first_death_rounds"` // null when nothing is used up
+	Jain         float64           `json:"jain"`
+	Deadline     float64           `json:"deadline_s"`
+	Tours        []tourSummary     `json:"tours"`
+	Unserved     []unservedSummary `json:"unserved"`
 }
 
 type tourSummary struct {
@@ -189,7 +198,7 @@ type unservedSummary struct {
 func summarise(m *mission.Mission) *planSummary {
 	p, in := m.Plan, m.Instance
 	s := &planSummary{Sensors: len(in.Sensors), Served: len(in.Sensors) - len(p.Unserved), Stops: len(p.Stops), MaxLoad: p.MaxLoad,
-		Bound: p.Certificate.Bound, Gap: p.Certificate.Gap, Source: p.Certificate.Source, Deadline: in.Sink.Deadline.Seconds(),
+		Bound: p.Certificate.Bound, Gap: p.Certificate.Gap, Source: p.Certificate.Source, RoutingBound: p.Certificate.Routing, Deadline: in.Sink.Deadline.Seconds(),
 		Tours: []tourSummary{}, Unserved: []unservedSummary{}}
 	if p.Busiest >= 0 {
 		s.Busiest = in.Sensors[p.Busiest].ID
@@ -210,14 +219,14 @@ func summarise(m *mission.Mission) *planSummary {
 
 func (s *planSummary) print(w io.Writer, noEarth bool) error {
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "%d of %d sensors served at %d stops\n", s.Served, s.Sensors, s.Stops)
-	fmt.Fprintf(b, "max load %.4g packets a round (sensor %s), bound %.4g, gap %.0f %%\n", s.MaxLoad, s.Busiest, s.Bound, 100*s.Gap)
+	fmt.Fprintf(b, "%d of %s served at %s\n", s.Served, plural(s.Sensors, "sensor"), plural(s.Stops, "stop"))
+	s.printLoad(b)
 	if s.FirstDeath != nil {
 		fmt.Fprintf(b, "first sensor dies after %s rounds; evenness of energy (Jain) %.2f\n", count(int64(*s.FirstDeath)), s.Jain)
 	}
 	deadline := wholeSeconds(s.Deadline)
 	for i, t := range s.Tours {
-		fmt.Fprintf(b, "tour %d: %s m, %d stops, %s of %s (travel %s, waiting %s, turns %s, climb and launch %s)\n", i+1, count(int64(t.Length+0.5)), t.Stops,
+		fmt.Fprintf(b, "tour %d: %s m, %s, %s of %s (travel %s, waiting %s, turns %s, climb and launch %s)\n", i+1, count(int64(t.Length+0.5)), plural(t.Stops, "stop"),
 			wholeSeconds(t.Total), deadline, wholeSeconds(t.Travel), wholeSeconds(t.Dwell), wholeSeconds(t.Turn), wholeSeconds(t.Climb))
 	}
 	for _, u := range s.Unserved {
@@ -229,6 +238,25 @@ func (s *planSummary) print(w io.Writer, noEarth bool) error {
 	fmt.Fprintf(b, "%s: %s\n", s.Out, strings.Join(s.Files, ", "))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printLoad says how large the load is, how small it can be on any tour and how small it can be on this one.
+func (s *planSummary) printLoad(b *strings.Builder) {
+	if s.Busiest == "" {
+		return
+	}
+	fmt.Fprintf(b, "max load %s packets a round (sensor %s), bound %s, gap %.0f %%\n", figure(s.MaxLoad), s.Busiest, figure(s.Bound), 100*s.Gap)
+	tour := "this tour"
+	if len(s.Tours) > 1 {
+		tour = "these tours"
+	}
+	switch {
+	case s.RoutingBound >= s.MaxLoad && s.RoutingBound > 0:
+		fmt.Fprintf(b, "on %s no routes do better than these; the bound is for all tours, and loose where sensors are dense\n", tour)
+	case s.RoutingBound > 0:
+		fmt.Fprintf(b, "on %s no routes get below %s, %.0f %% less than these; the bound is for all tours, and loose where sensors are dense\n",
+			tour, figure(s.RoutingBound), 100*(1-s.RoutingBound/s.MaxLoad))
+	}
 }
 
 func wholeSeconds(s float64) time.Duration {
@@ -313,7 +341,7 @@ func printComparison(w io.Writer, rows []comparison) error {
 		if r.Rounds > 0 {
 			ours = fmt.Sprintf("%.2f", rows[0].Rounds/r.Rounds)
 		}
-		cells = append(cells, []string{r.Method, fmt.Sprintf("%.4g", r.MaxLoad), count(int64(r.Rounds)), ours, fmt.Sprintf("%.2f", r.Jain),
+		cells = append(cells, []string{r.Method, figure(r.MaxLoad), count(int64(r.Rounds)), ours, fmt.Sprintf("%.2f", r.Jain),
 			fmt.Sprint(r.Stops), count(int64(r.Length + 0.5)), wholeSeconds(r.Total).String()})
 	}
 	return table(w, []string{"METHOD", "MAX LOAD", "ROUNDS TO FIRST DEATH", "RPS-LB LIVES x", "JAIN", "STOPS", "METRES", "LONGEST TOUR"}, cells)

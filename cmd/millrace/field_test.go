@@ -43,13 +43,55 @@ func TestFieldPlan(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Planned again in the same place, in metres only: the missions of before are gone.
+	// Planned again in the same place, in metres only: the missions and maps of before are gone, and nothing else.
+	if err := os.WriteFile(filepath.Join(dir, "plan", "mission-notes.txt"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	got := millrace(t, dir, planArgs...)
 	if got.code != exitDone || !strings.Contains(got.stdout, "80 of 80 sensors served") || !strings.Contains(got.stdout, "--origin") {
 		t.Errorf("%+v", got)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "plan", "mission*")); left != nil {
-		t.Errorf("%v are still there", left)
+	for _, name := range []string{"mission.plan", "mission.waypoints", "plan.geojson", "plan.kml", "plan.gpx"} {
+		if _, err := os.Stat(filepath.Join(dir, "plan", name)); err == nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "plan", "mission-notes.txt")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFieldPlanNamesTheBoundOfItsTour(t *testing.T) {
+	dir := fieldDir(t)
+	s := decode[planSummary](t, millrace(t, dir, plus(planArgs, "--what-if=false", "--json")...))
+	if s.RoutingBound < 1 || s.RoutingBound > s.MaxLoad || s.RoutingBound < s.Bound {
+		t.Errorf("%+v", s)
+	}
+	if got := millrace(t, dir, plus(planArgs, "--what-if=false")...); !strings.Contains(got.stdout, "on this tour no routes") {
+		t.Errorf("%s", got.stdout)
+	}
+}
+
+func TestFieldPlanThatServesNobody(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "sensors.csv"), []byte("id,x,y\nfar,90000,0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := millrace(t, dir, "field", "plan", "sensors.csv", "--range", "45", "--speed", "3", "--deadline", "3m", "--depot", "0,0", "--partial")
+	if got.code != exitDone || !strings.Contains(got.stdout, "0 of 1 sensor served at 0 stops\nnot served: far: ") {
+		t.Errorf("%+v", got)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "plan", "plan.json"))
+	if err != nil || !strings.Contains(string(text), `"stops":[],"tours":[]`) {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
+func TestFieldEnergyModelsByEitherName(t *testing.T) {
+	for _, names := range [][2]string{{"lora-sf7", "lora-sf07"}, {"lora-sf09", "lora-sf09"}, {"lora-sf12", "lora-sf12"}} {
+		if e, err := energyModel(names[0]); err != nil || e.Name != names[1] {
+			t.Errorf("%s: %v, %v", names[0], e.Name, err)
+		}
 	}
 }
 
@@ -95,7 +137,15 @@ func TestFieldPlanFaults(t *testing.T) {
 		{exitUsage, []string{"sensors.csv", "--range", "45", "--speed", "3"}, "--deadline is needed"},
 		{exitUsage, []string{"sensors.csv", "--speed", "3", "--deadline", "3m"}, "--range is needed"},
 		{exitUsage, []string{"sensors.csv", "--range", "45", "--deadline", "3m"}, "--speed is needed"},
-		{exitUsage, plus([]string{"sensors.csv", "--vehicle", "tank"}, usual...), `"tank" is none of`},
+		{exitUsage, plus([]string{"sensors.csv", "--vehicle", "tank"}, usual...), `"tank" is none of copter, plane, rover, boat`},
+		{exitUsage, []string{"sensors.csv", "--deadline", "3m"}, "--range and --speed are needed"},
+		{exitUsage, []string{"sensors.csv"}, "--range, --speed and --deadline are needed"},
+		{exitUsage, plus([]string{"sensors.csv"}, plus(usual, "--range", "-80")...), "--range -80 must be above 0"},
+		{exitUsage, plus([]string{"sensors.csv"}, plus(usual, "--speed", "0")...), "--speed 0 must be above 0"},
+		{exitUsage, plus([]string{"sensors.csv"}, plus(usual, "--deadline", "0")...), "--deadline 0s must be above 0"},
+		{exitUsage, plus([]string{"sensors.csv", "--weight", "nan"}, usual...), "--weight NaN is not a number from 0 to"},
+		{exitUsage, plus([]string{"sensors.csv", "--height", "nan"}, usual...), "--height NaN is not a number from 0 to 100,000"},
+		{exitUsage, plus([]string{"sensors.csv", "--height", "1e308"}, usual...), "--height 1e+308 is not a number from 0 to 100,000"},
 		{exitUsage, plus([]string{"sensors.csv", "--height", "80"}, usual...), "out of the radio --range"},
 		{exitUsage, plus([]string{"sensors.csv", "--turn", "-1s"}, usual...), "cannot be negative"},
 		{exitUsage, plus([]string{"sensors.csv", "--energy-model", "x"}, usual...), "is none of first-order, cc2420"},
@@ -210,7 +260,11 @@ func TestFieldCompareAndWhatIf(t *testing.T) {
 	if len(g.Cells) != 2 || g.Cells[0].Problem == "" || g.Cells[1].MaxLoad == 0 {
 		t.Errorf("%+v", g)
 	}
-	if got := millrace(t, dir, "field", "what-if", "plan", "--deadlines", "100ms"); got.code != exitDone || !strings.Contains(got.stdout, "no plan: ") {
+	same := decode[whatif.Grid](t, millrace(t, dir, "field", "what-if", "plan", "--deadlines", "3m", "--speeds", "3", "--ranges", "45", "--json"))
+	if len(same.Cells) != 1 || same.Cells[0].MaxLoad != rows[0].MaxLoad {
+		t.Errorf("%+v, the plan's load is %v", same, rows[0].MaxLoad)
+	}
+	if got := millrace(t, dir, "field", "what-if", "plan", "--deadlines", "100ms"); got.code != exitDone || !strings.Contains(got.stdout, "no plan: ") || !strings.Contains(got.stdout, "may be worse than") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -220,9 +274,16 @@ func TestFieldGenerate(t *testing.T) {
 	if got.code != exitDone || strings.Count(got.stdout, "\n") != 227 || !strings.HasPrefix(got.stdout, "id,lat,lon\n") {
 		t.Errorf("%+v", got.code)
 	}
-	for _, args := range [][]string{{"--example", "x"}, {"--shape", "star"}, {"-n", "0"}, {"more"}} {
+	for _, args := range [][]string{{"--example", "x"}, {"--shape", "star"}, {"-n", "0"}, {"more"}, {"--json"}} {
 		if got := millrace(t, "", plus([]string{"field", "generate"}, args...)...); got.code != exitUsage {
 			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	dir := t.TempDir()
+	for _, args := range [][]string{{"--example", "stations"}, {"-n", "226"}} {
+		made := decode[generated](t, millrace(t, dir, plus([]string{"field", "generate", "-o", "s.csv", "--json"}, args...)...))
+		if made.Sensors != 226 || made.Out != "s.csv" {
+			t.Errorf("%v: %+v", args, made)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,24 +99,21 @@ func (o *fieldFlags) read(c *console, path string) (*mission.Mission, error) {
 
 // check sees to it that the flags make sense by themselves.
 func (o *fieldFlags) check(m *mission.Mission) error {
-	known := false
+	var vehicles []string
 	for _, v := range mission.Vehicles {
-		known = known || v == m.Vehicle
+		vehicles = append(vehicles, string(v))
 	}
 	flies := m.Vehicle == mission.Copter || m.Vehicle == mission.Plane
+	if err := errors.Join(o.missing(), o.outside()); err != nil {
+		return usagef("%w", err)
+	}
 	switch {
-	case !known:
-		return usagef("--vehicle %q is none of %v", o.vehicle, mission.Vehicles)
-	case !(o.speed > 0):
-		return usagef("--speed is needed: the speed of the vehicle in m/s")
-	case o.deadline <= 0:
-		return usagef("--deadline is needed: the time for a whole tour, such as 20m")
-	case o.links == "" && !(o.reach > 0):
-		return usagef("--range is needed: the radio range in metres (or --links with measured links)")
+	case !slices.Contains(vehicles, o.vehicle):
+		return usagef("--vehicle %q is none of %s", o.vehicle, strings.Join(vehicles, ", "))
 	case o.links != "" && o.set("range"):
 		return usagef("--range and --links exclude each other: links are either measured or follow from the range")
-	case o.turn < 0 || o.weight < 0 || o.energy < 0 || o.height < 0 || o.climb < 0 || o.rate < 0 || o.launch < 0 || o.uploadRange < 0 || o.sinks < 1:
-		return usagef("--turn, --weight, --energy, --height, --climb, --rate, --launch and --upload-range cannot be negative, and --sinks not below 1")
+	case o.turn < 0 || o.launch < 0 || o.sinks < 1:
+		return usagef("--turn and --launch cannot be negative, and --sinks not below 1")
 	case flies && o.uploadRange == 0 && o.links == "" && o.height >= o.reach && o.upload == "listen":
 		return usagef("at --height %g m the %s is out of the radio --range of %g m", o.height, o.vehicle, o.reach)
 	}
@@ -127,6 +125,54 @@ func (o *fieldFlags) check(m *mission.Mission) error {
 
 // holds is what autopilots count waiting in.
 const holds = time.Second
+
+// missing names the flags without which nothing can be planned and that were not given.
+func (o *fieldFlags) missing() error {
+	var names, meanings []string
+	for _, f := range []struct {
+		name, meaning string
+		given         bool
+	}{
+		{"--range", "the radio range in metres (or --links with measured links)", o.set("range") || o.links != ""},
+		{"--speed", "the speed of the vehicle in m/s", o.set("speed")},
+		{"--deadline", "the time for a whole tour, such as 20m", o.set("deadline")},
+	} {
+		if !f.given {
+			names, meanings = append(names, f.name), append(meanings, f.meaning)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("%s is needed: %s", names[0], meanings[0])
+	}
+	last := len(names) - 1
+	return fmt.Errorf("%s and %s are needed: %s", strings.Join(names[:last], ", "), names[last], strings.Join(meanings, "; "))
+}
+
+// outside reports the first number that makes no sense by itself.
+func (o *fieldFlags) outside() error {
+	for _, f := range []struct {
+		name  string
+		value float64
+		most  float64
+	}{
+		{"range", o.reach, 1e7}, {"speed", o.speed, 1e5}, {"upload-range", o.uploadRange, 1e7}, {"height", o.height, 1e5},
+		{"climb", o.climb, 1e4}, {"rate", o.rate, 1e9}, {"weight", o.weight, 1e9}, {"energy", o.energy, 1e12},
+	} {
+		switch {
+		case (f.name == "range" || f.name == "speed") && o.set(f.name) && f.value <= 0:
+			return fmt.Errorf("--%s %g must be above 0", f.name, f.value)
+		case !(f.value >= 0 && f.value <= f.most):
+			return fmt.Errorf("--%s %g is not a number from 0 to %s", f.name, f.value, figure(f.most))
+		}
+	}
+	if o.set("deadline") && o.deadline <= 0 {
+		return fmt.Errorf("--deadline %v must be above 0", o.deadline)
+	}
+	return nil
+}
 
 func (o *fieldFlags) instance(s *survey.Survey) (*field.Instance, error) {
 	in := &field.Instance{Sensors: s.Sensors, Range: o.reach, UploadRange: o.uploadRange, Sinks: o.sinks,
@@ -163,9 +209,10 @@ func (o *fieldFlags) instance(s *survey.Survey) (*field.Instance, error) {
 	return in, nil
 }
 
+// energyModel finds a radio by name; the spreading factors below 10 may go without their zero.
 func energyModel(name string) (field.Energy, error) {
 	for _, e := range field.Presets() {
-		if e.Name == name {
+		if e.Name == name || strings.Replace(e.Name, "-sf0", "-sf", 1) == name {
 			return e, nil
 		}
 	}

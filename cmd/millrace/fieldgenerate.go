@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"strings"
 
@@ -28,29 +29,42 @@ func fieldGenerateCommand(c *console) *cobra.Command {
 	f.StringVar(&example, "example", "", "real positions instead: stations (226 weather stations)")
 	f.StringVarP(&out, "out", "o", "", "`file` to write (default: standard output)")
 	cmd.RunE = func(*cobra.Command, []string) error {
-		write, err := generator(example, made)
-		if err != nil {
+		write, sensors, err := generator(example, made)
+		switch {
+		case err != nil:
 			return err
-		}
-		if out == "" {
+		case out == "" && c.json:
+			return usagef("--json needs -o: without it the sensors themselves are what is printed")
+		case out == "":
 			return write(c.out)
 		}
-		return durable.WriteFile(out, write)
+		if err := durable.WriteFile(out, write); err != nil {
+			return err
+		}
+		return c.result(generated{out, sensors}, func(io.Writer) error { return nil })
 	}
 	return cmd
 }
 
-func generator(example string, made survey.Field) (func(io.Writer) error, error) {
+// generated is printed with --json.
+type generated struct {
+	Out     string `json:"out"`
+	Sensors int    `json:"sensors"`
+}
+
+// generator returns what writes the sensors, and their number.
+func generator(example string, made survey.Field) (write func(io.Writer) error, number int, err error) {
 	switch example {
 	case "stations":
-		return func(w io.Writer) error { _, err := w.Write(examples.Stations); return err }, nil
+		lines := bytes.Count(examples.Stations, []byte("\n"))
+		return func(w io.Writer) error { _, err := w.Write(examples.Stations); return err }, lines - 1, nil
 	case "":
 	default:
-		return nil, usagef("--example %q is not stations", example)
+		return nil, 0, usagef("--example %q is not stations", example)
 	}
 	sensors, err := survey.Generate(made)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, 0, usagef("%w", err)
 	}
-	return func(w io.Writer) error { return survey.WriteCSV(w, sensors) }, nil
+	return func(w io.Writer) error { return survey.WriteCSV(w, sensors) }, len(sensors), nil
 }

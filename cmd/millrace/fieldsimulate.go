@@ -90,7 +90,7 @@ func printSimulation(w io.Writer, r *sim.Result) error {
 	fmt.Fprintf(b, "delivered %.2f %% of %s packets; overflowed %s, lost %s, gone with the dead %s\n", 100*r.Ratio, count(r.Made), count(r.Overflow), count(r.Lost), count(r.Buried))
 	fmt.Fprintf(b, "age at upload: half within %.0f s, 99 %% within %.0f s\n", r.AgeP50, r.AgeP99)
 	spent := float64(max(r.Energy.Spent(), 1))
-	fmt.Fprintf(b, "energy: %.3g J, of it sending %.0f %%, receiving %.0f %%, idle %.0f %%, asleep %.0f %%; evenness (Jain) %.2f\n\n", spent/1e9,
+	fmt.Fprintf(b, "energy: %s J, of it sending %.0f %%, receiving %.0f %%, idle %.0f %%, asleep %.0f %%; evenness (Jain) %.2f\n\n", figure(spent/1e9),
 		100*float64(r.Energy.Transmit)/spent, 100*float64(r.Energy.Receive)/spent, 100*float64(r.Energy.Idle)/spent, 100*float64(r.Energy.Sleep)/spent, r.Jain)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
@@ -101,7 +101,7 @@ func printSimulation(w io.Writer, r *sim.Result) error {
 		if n.Dead {
 			died = fmt.Sprintf("%.1f", n.Death)
 		}
-		rows = append(rows, []string{n.ID, fmt.Sprintf("%.4g", float64(n.Energy.Spent())/1e9), died})
+		rows = append(rows, []string{n.ID, figure(float64(n.Energy.Spent()) / 1e9), died})
 	}
 	return table(w, []string{"HOT SPOT", "JOULES", "DIED IN ROUND"}, rows)
 }
@@ -114,13 +114,13 @@ func simulateProtocol(ctx context.Context, c *console, m *mission.Mission, trial
 		return err
 	}
 	return c.result(res, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, `largest load %d packets a round with %d stops beside the root (the plan: %.4g with %d stops)
+		_, err := fmt.Fprintf(w, `largest load %d packets a round with %s beside the root (the plan: %s with %s)
 %.1f control frames per node in the first epoch, %.1f in the last; %.1f at most
-%d of %d sensors have a way to the root, %d are not connected with it
-tour: %s m of %s m allowed, %d stops, %s packets, %d dead stops skipped
+%d of %s have a way to the root, %d are not connected with it
+tour: %s m of %s m allowed, %s, %s packets, %s skipped
 no loop in any of %s events
-`, res.MaxLoad, res.Core, m.Plan.MaxLoad, len(m.Plan.Stops), res.FirstFrames, res.LastFrames, res.MostFrames, res.Routed, res.Alive, res.Apart,
-			count(int64(res.Tour.Length+0.5)), count(int64(res.Reach)), res.Tour.Stops, count(int64(res.Tour.Packets)), res.Tour.Skipped, count(res.Events))
+`, res.MaxLoad, plural(res.Core, "stop"), figure(m.Plan.MaxLoad), plural(len(m.Plan.Stops), "stop"), res.FirstFrames, res.LastFrames, res.MostFrames, res.Routed, plural(res.Alive, "sensor"), res.Apart,
+			count(int64(res.Tour.Length+0.5)), count(int64(res.Reach)), plural(res.Tour.Stops, "stop"), count(int64(res.Tour.Packets)), plural(res.Tour.Skipped, "dead stop"), count(res.Events))
 		return err
 	})
 }

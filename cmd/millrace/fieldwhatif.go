@@ -18,7 +18,8 @@ func fieldWhatIfCommand(c *console) *cobra.Command {
 		Short: "Plan again for other deadlines, speeds and radio ranges",
 		Long: `Plan again for other deadlines, speeds and radio ranges.
 
-PLAN is a directory written by "millrace field plan", or its plan.json.`,
+PLAN is a directory written by "millrace field plan", or its plan.json. These plans are made quickly: each may be
+worse than one that "millrace field plan" makes with the same values. The values of PLAN itself show PLAN.`,
 		Args: exactly("PLAN"),
 	}
 	var deadlines []time.Duration
@@ -54,6 +55,7 @@ PLAN is a directory written by "millrace field plan", or its plan.json.`,
 		if err != nil {
 			return planningError(err)
 		}
+		grid.Put(m.Instance, m.Plan)
 		return c.result(grid, func(w io.Writer) error { return printGrid(w, grid) })
 	}
 	return cmd
@@ -62,7 +64,7 @@ PLAN is a directory written by "millrace field plan", or its plan.json.`,
 func printGrid(w io.Writer, g *whatif.Grid) error {
 	var rows [][]string
 	for _, c := range g.Cells {
-		row := []string{c.Deadline.String(), fmt.Sprintf("%.4g", c.Speed), fmt.Sprintf("%.4g", c.Range)}
+		row := []string{c.Deadline.String(), figure(c.Speed), figure(c.Range)}
 		if c.Problem != "" {
 			note := "no plan: " + c.Problem
 			if c.Nearest > 0 {
@@ -71,7 +73,11 @@ func printGrid(w io.Writer, g *whatif.Grid) error {
 			rows = append(rows, append(row, "-", "-", "-", "-", "-", note))
 			continue
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%.4g", c.MaxLoad), fmt.Sprintf("%.4g", c.Bound), count(int64(c.Rounds)), fmt.Sprint(c.Stops), count(int64(c.Length+0.5)), ""))
+		rows = append(rows, append(row, figure(c.MaxLoad), figure(c.Bound), count(int64(c.Rounds)), fmt.Sprint(c.Stops), count(int64(c.Length+0.5)), ""))
 	}
-	return table(w, []string{"DEADLINE", "M/S", "RANGE", "MAX LOAD", "BOUND", "ROUNDS", "STOPS", "METRES", ""}, rows)
+	if err := table(w, []string{"DEADLINE", "M/S", "RANGE", "MAX LOAD", "BOUND", "ROUNDS", "STOPS", "METRES", ""}, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, `planned quickly: each line but the plan's own may be worse than "millrace field plan" with the same values`)
+	return err
 }
