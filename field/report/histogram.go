@@ -45,7 +45,7 @@ func histogram(m *mission.Mission) []bar {
 		height := 150 * float64(count) / most
 		from, to := num(width*float64(k)), num(width*float64(k+1))
 		bars[k] = bar{X: 600 / float64(columns) * float64(k), Y: 160 - height, W: 600/float64(columns) - 2, H: height, Count: count, From: from, To: to,
-			Label: fmt.Sprintf("%d sensors send more than %s and up to %s packets", count, from, to)}
+			Label: fmt.Sprintf("%s: more than %s and up to %s packets", plural(count, "sensor"), from, to)}
 	}
 	return bars
 }

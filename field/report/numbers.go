@@ -48,6 +48,14 @@ func dur(d time.Duration) string {
 	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
+// plural writes a number of things, as in "1 stop" or "2 stops".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return num(float64(n)) + " " + noun + "s"
+}
+
 // span writes a long time in the unit that suits it.
 func span(seconds float64) string {
 	for _, u := range []struct {

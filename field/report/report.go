@@ -29,7 +29,7 @@ const (
 	maxUnserved = 1_000
 )
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"num": num, "dur": dur, "rounds": rounds, "whole": whole}).Parse(page))
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{"num": num, "dur": dur, "rounds": rounds, "whole": whole, "plural": plural}).Parse(page))
 
 // Input is what a report is about.
 type Input struct {
@@ -46,7 +46,7 @@ type view struct {
 	Data                    template.JS
 	Plan                    *field.Plan
 	Sensors, Served, Stops  int
-	Gap                     string
+	Gap, RoutesGap          string // RoutesGap is empty when no routes on this tour are better
 	Life                    field.Lifetime
 	Forever                 bool
 	FirstID                 string
@@ -109,6 +109,9 @@ func Write(w io.Writer, in Input) error {
 	}
 	if p.Busiest >= 0 {
 		v.BusiestID = m.Instance.Sensors[p.Busiest].ID
+	}
+	if best := p.Certificate.Routing; best > 0 && best < p.MaxLoad {
+		v.RoutesGap = fmt.Sprintf("%.0f %%", 100*(1-best/p.MaxLoad))
 	}
 	v.tours(m)
 	v.Bars = histogram(m)

@@ -228,7 +228,8 @@
   const choose = s => { chosen = s; draw(); };
 
   // What if.
-  const time = s => s < 3600 ? Math.floor(s / 60) + 'm ' + String(Math.round(s % 60)).padStart(2, '0') + 's' : Math.floor(s / 3600) + 'h ' + String(Math.round(s % 3600 / 60)).padStart(2, '0') + 'm';
+  const time = seconds => clock(Math.round(seconds));
+  const clock = s => s < 3600 ? Math.floor(s / 60) + 'm ' + String(s % 60).padStart(2, '0') + 's' : Math.floor((s + 30) / 3600) + 'h ' + String(Math.floor((s + 30) % 3600 / 60)).padStart(2, '0') + 'm';
   const long = s => { const [size, name] = [[31557600, 'years'], [86400, 'days'], [3600, 'hours'], [60, 'minutes']].find(u => s >= 2 * u[0]) || [1, 'seconds']; return round(Math.round(s / size * 10) / 10) + ' ' + name; };
   const setUpSliders = g => {
     const axes = [g.deadlines, g.speeds, g.ranges], text = [time, v => round(v) + ' m/s', v => v ? round(v) + ' m' : 'as measured'];
