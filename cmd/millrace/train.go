@@ -130,6 +130,9 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 	}
 	c.remark("training %s (%s weights) on %s samples of %s; the run is in %s",
 		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), dir.Path())
+	if j.State().Step == 0 && j.FewSteps() {
+		c.remark("so few samples make few steps an epoch: a --batch smaller than %d makes more of them", j.Settings.Batch)
+	}
 	for _, damaged := range j.Origin().Damaged {
 		c.remark("%v; going on from %s", damaged, j.Origin().Path)
 	}

@@ -207,6 +207,27 @@ func TestQuotedHints(t *testing.T) {
 	}
 }
 
+// TestBatchFitsTheSamples trains on few samples, without and with a batch that is large for them.
+func TestBatchFitsTheSamples(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	for line, hint := range map[string]bool{"--out fitted": false, "--batch 64 --out given": true} {
+		args := append(strings.Fields("train --data pictures --model mlp --steps 3"), strings.Fields(line)...)
+		if got := millrace(t, dir, args...); got.code != exitDone || strings.Contains(got.stderr, "a --batch smaller than 64") != hint {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	for run, batch := range map[string]string{"fitted": `"batch": 8,`, "given": `"batch": 64,`} {
+		text, err := os.ReadFile(filepath.Join(dir, run, "run.json"))
+		if err != nil || !strings.Contains(string(text), batch) {
+			t.Errorf("%s: %v, run.json is %s", run, err, text)
+		}
+		if got := millrace(t, dir, "train", "--resume", run); got.code != exitDone || strings.Contains(got.stderr, "smaller") {
+			t.Errorf("%s: %+v", run, got)
+		}
+	}
+}
+
 // TestReadersLeave trains with nobody reading what is said: the run ends with its model.
 func TestReadersLeave(t *testing.T) {
 	dir := t.TempDir()

@@ -21,6 +21,7 @@ type asked struct {
 	flags    job.Settings
 	lr       float64
 	decay    float64
+	batch    int
 	config   string
 	places   places // of the settings that are from the file
 	readFrom func() (data.Options, error)
@@ -35,7 +36,7 @@ func trainFlags(cmd *cobra.Command) *asked {
 	f.StringVar(&s.Data, "data", s.Data, "`name or path` of the data set; see millrace data --help")
 	f.IntVar(&s.Epochs, "epochs", s.Epochs, "passes over the training samples; no bound when --steps alone is given")
 	f.IntVar(&s.Steps, "steps", s.Steps, "batches to train on at most")
-	f.IntVar(&s.Batch, "batch", s.Batch, "samples a step")
+	f.IntVar(&a.batch, "batch", 0, fmt.Sprintf("samples a step (default: %d, fewer where there are few samples)", s.Batch))
 	f.StringVar(&s.Optimizer, "optimizer", s.Optimizer, "rule of the updates: "+strings.Join(optim.Names(), ", "))
 	f.Float64Var(&a.lr, "lr", 0, "highest learning rate (default: what suits the optimizer)")
 	f.StringVar(&s.Schedule, "schedule", s.Schedule, "how the learning rate goes on: "+strings.Join(job.Schedules(), ", "))
@@ -69,6 +70,10 @@ func (a *asked) settings() (job.Settings, error) {
 	s, given := a.flags, a.cmd.Flags().Changed
 	if given("steps") && !given("epochs") {
 		s.Epochs = 0
+	}
+	s.FitBatch = !given("batch")
+	if given("batch") {
+		s.Batch = a.batch
 	}
 	if given("lr") {
 		s.LR = &a.lr

@@ -111,7 +111,14 @@ func (j *Job) SamplesInAll() int {
 	return j.Steps/each*j.Samples + j.Steps%each*batch
 }
 
-// prepareData holds the validation samples out and normalises by what is left.
+// FewSteps tells whether a smaller batch would leave an epoch more steps, of which it has few: a
+// network learns little from so few updates.
+func (j *Job) FewSteps() bool {
+	return j.Settings.Batch > smallestBatch && j.Samples <= (fewestSteps-1)*j.Settings.Batch
+}
+
+// prepareData holds the validation samples out, and fits the batch to what is left and normalises
+// by it.
 func (j *Job) prepareData() (err error) {
 	var part, valid data.Dataset = j.Set.Train, nil
 	if f := j.Settings.ValidFraction; f > 0 && j.Set.Train.Len() > 1 {
@@ -122,6 +129,7 @@ func (j *Job) prepareData() (err error) {
 		part, valid = a, b
 	}
 	j.Samples = part.Len()
+	j.Settings.fitBatch(j.Samples)
 	if j.Norm, err = data.MeasureNorm(part); err != nil {
 		return err
 	}

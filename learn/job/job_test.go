@@ -80,6 +80,32 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+func TestFitBatch(t *testing.T) {
+	for _, c := range []struct {
+		fit                  bool
+		batch, samples, want int
+		few                  bool
+	}{
+		{true, 64, 2, 8, false},
+		{true, 64, 159, 8, false},
+		{true, 64, 160, 16, false},
+		{true, 64, 639, 32, false},
+		{true, 64, 640, 64, false},
+		{true, 64, 54000, 64, false},
+		{true, 4, 54000, 4, false},
+		{false, 64, 100, 64, true},
+		{false, 64, 576, 64, true},
+		{false, 64, 577, 64, false},
+		{false, 8, 10, 8, false},
+	} {
+		j := Job{Settings: Settings{FitBatch: c.fit, Batch: c.batch}, Samples: c.samples}
+		j.Settings.fitBatch(c.samples)
+		if j.Settings.Batch != c.want || j.FewSteps() != c.few {
+			t.Errorf("%+v: batch %d, few steps: %v", c, j.Settings.Batch, j.FewSteps())
+		}
+	}
+}
+
 func TestWeightDecay(t *testing.T) {
 	s := Defaults()
 	for name, c := range map[string]struct {

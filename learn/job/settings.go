@@ -24,6 +24,7 @@ type Settings struct {
 	Epochs        int     `json:"epochs"`         // 0 for no bound, when steps give one
 	Steps         int     `json:"steps"`          // 0 for no bound
 	Batch         int     `json:"batch"`
+	FitBatch      bool    `json:"-"` // take a smaller batch where there are few samples; New does
 
 	Optimizer   string   `json:"optimizer"`
 	LR          *float64 `json:"lr"`
@@ -79,6 +80,25 @@ var rates = map[string]float64{
 
 // MaxThreads bounds the threads of a run.
 const MaxThreads = 1024
+
+// What a batch has at least, and how many an epoch has, when it is fitted to the samples.
+const (
+	smallestBatch = 8
+	fewestSteps   = 10
+)
+
+// fitBatch takes the largest power of two that leaves an epoch some steps, no more than the batch
+// that was asked for and no fewer than the smallest.
+func (s *Settings) fitBatch(samples int) {
+	if !s.FitBatch {
+		return
+	}
+	batch := smallestBatch
+	for 2*batch*fewestSteps <= samples {
+		batch *= 2
+	}
+	s.Batch = min(s.Batch, batch)
+}
 
 // augmentations are known by name; in brackets is what a padding or size refers to.
 var augmentations = map[string]data.Augment{
