@@ -187,6 +187,39 @@ func TestSplit(t *testing.T) {
 	})
 }
 
+// A split leaves every class in the first part, also classes of one or two samples, and something
+// in the second.
+func TestSplitKeepsClasses(t *testing.T) {
+	labels := make([]int32, 60)
+	for i := range 12 {
+		labels[5*i] = int32(1 + i*2/3) // eight rare classes
+	}
+	names := []string{"common", "a", "b", "c", "d", "e", "f", "g", "h"}
+	ds, err := NewFloats("f", make([]float32, 60), []int{1}, labels, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(50) {
+		for _, fraction := range []float64{0.2, 0.9} {
+			first, second, err := Split(ds, fraction, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts, err := LabelCounts(first)
+			if err != nil || slices.Min(counts) == 0 || second.Len() == 0 {
+				t.Errorf("seed %d: %v to train with, %d left, %v", seed, counts, second.Len(), err)
+			}
+		}
+	}
+	two, err := NewFloats("f", []float32{1, 2}, []int{1}, []int32{0, 1}, []string{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, second, err := Split(two, 0.5, 1); err != nil || first.Len() != 1 || second.Len() != 1 {
+		t.Errorf("two samples: %v", err)
+	}
+}
+
 func TestSplitRefusesNonsense(t *testing.T) {
 	for _, f := range []float64{0, 1, -1, math.NaN()} {
 		if _, _, err := Split(small(t, 5, 1), f, 0); err == nil {

@@ -51,7 +51,8 @@ func (s *Subset) Batch(dst []float32, labels []int32, indices []int) error {
 
 // Split divides ds into two parts: each sample goes to the second with the given
 // probability, by a hash of its index and the seed. Both parts keep the order of ds and
-// hold at least one sample.
+// hold at least one sample, and the first one at least one of each class, as long as that
+// leaves the second one any.
 func Split(ds Dataset, fraction float64, seed uint64) (first, second *Subset, err error) {
 	keys := make([]uint64, ds.Len())
 	for i := range keys {
@@ -62,8 +63,8 @@ func Split(ds Dataset, fraction float64, seed uint64) (first, second *Subset, er
 }
 
 // splitByKey sends the samples with a key below fraction·2⁶⁴ to the second part. A sample
-// keeps its part when others are added or removed, but for the one that is moved when a
-// part would be empty.
+// keeps its part when others are added or removed, but for the ones that are moved when a
+// part would be empty or the first one without a class.
 func splitByKey(ds Dataset, fraction float64, keys []uint64) (first, second *Subset, err error) {
 	if !(fraction > 0 && fraction < 1) {
 		return nil, nil, fmt.Errorf("split: fraction %v is not between 0 and 1", fraction)
@@ -74,13 +75,42 @@ func splitByKey(ds Dataset, fraction float64, keys []uint64) (first, second *Sub
 	bound := uint64(fraction * (1 << 63) * 2)
 	bound = max(bound, slices.Min(keys)+1) // at least one below
 	bound = min(bound, slices.Max(keys))   // at least one not below
+	moved, err := spared(ds, keys, bound)
+	if err != nil {
+		return nil, nil, err
+	}
 	var a, b []int
 	for i, k := range keys {
-		if k < bound {
+		if k < bound && !moved[i] {
 			b = append(b, i)
 		} else {
 			a = append(a, i)
 		}
 	}
 	return &Subset{ds, a}, &Subset{ds, b}, nil
+}
+
+// spared finds, for each class with all its samples below the bound, the one of the highest key;
+// one sample below the bound is always left.
+func spared(ds Dataset, keys []uint64, bound uint64) (map[int]bool, error) {
+	last := make([]int, len(ds.Classes())) // of each class, 1 + the index of its highest key
+	below, label := 0, make([]int32, 1)
+	for i, k := range keys {
+		if err := ds.Batch(nil, label, []int{i}); err != nil {
+			return nil, err
+		}
+		if at := &last[label[0]]; *at == 0 || k > keys[*at-1] {
+			*at = i + 1
+		}
+		if k < bound {
+			below++
+		}
+	}
+	moved := map[int]bool{}
+	for _, at := range last {
+		if at > 0 && keys[at-1] < bound && len(moved) < below-1 {
+			moved[at-1] = true
+		}
+	}
+	return moved, nil
 }
