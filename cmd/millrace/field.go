@@ -251,7 +251,8 @@ func (s *planSummary) printLoad(b *strings.Builder) {
 		tour = "these tours"
 	}
 	switch {
-	case s.RoutingBound >= s.MaxLoad && s.RoutingBound > 0:
+	case s.Gap == 0: // nothing is left to say
+	case s.RoutingBound >= s.MaxLoad:
 		fmt.Fprintf(b, "on %s no routes do better than these; the bound is for all tours, and loose where sensors are dense\n", tour)
 	case s.RoutingBound > 0:
 		fmt.Fprintf(b, "on %s no routes get below %s, %.0f %% less than these; the bound is for all tours, and loose where sensors are dense\n",

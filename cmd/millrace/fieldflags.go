@@ -104,7 +104,10 @@ func (o *fieldFlags) check(m *mission.Mission) error {
 		vehicles = append(vehicles, string(v))
 	}
 	flies := m.Vehicle == mission.Copter || m.Vehicle == mission.Plane
-	if err := errors.Join(o.missing(), o.outside()); err != nil {
+	if err := o.missing(); err != nil {
+		return usagef("%w", err)
+	}
+	if err := o.outside(); err != nil {
 		return usagef("%w", err)
 	}
 	switch {
