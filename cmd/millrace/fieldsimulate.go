@@ -23,7 +23,8 @@ func fieldSimulateCommand(c *console) *cobra.Command {
 PLAN is a directory written by "millrace field plan", or its plan.json.
 
 With --distributed the sensors do not get the plan's routes: they run RPS-LB-D, the localized
-protocol without positions, over a simulated radio, and the vehicle walks from stop to stop.`,
+protocol without positions, over a simulated radio, and the vehicle walks from stop to stop. That is
+for one vehicle, without no-fly zones.`,
 		Args: exactly("PLAN"),
 	}
 	var opt sim.Options
@@ -45,6 +46,9 @@ protocol without positions, over a simulated radio, and the vehicle walks from s
 		opt.Until, opt.Policy = sim.Until(until), sim.Policy(policy)
 		if epochs < 1 || epochs > 10_000 || !(deaths >= 0 && deaths <= 1) {
 			return usagef("--epochs %d is not from 1 to 10000, or --deaths %g not from 0 to 1", epochs, deaths)
+		}
+		if !(opt.Loss >= 0 && opt.Loss < 1) {
+			return usagef("--loss %g is not from 0 to below 1", opt.Loss)
 		}
 		m, err := openPlan(args[0])
 		if err != nil {
@@ -115,12 +119,13 @@ func simulateProtocol(ctx context.Context, c *console, m *mission.Mission, trial
 	}
 	return c.result(res, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, `largest load %d packets a round with %s beside the root (the plan: %s with %s)
-%.1f control frames per node in the first epoch, %.1f in the last; %.1f at most
-%d of %s have a way to the root, %d are not connected with it
-tour: %s m of %s m allowed, %s, %s packets, %s skipped
+%.1f control frames per node in the first epoch, %.1f in the last; %.1f at most; the busiest node sent %d in an epoch
+%d of %s have a way to the root, %d are not connected with it; %d batteries ran out
+tour: %v of %v for %s m, %s and %s of %s packets, %s skipped
 no loop in any of %s events
-`, res.MaxLoad, plural(res.Core, "stop"), figure(m.Plan.MaxLoad), plural(len(m.Plan.Stops), "stop"), res.FirstFrames, res.LastFrames, res.MostFrames, res.Routed, plural(res.Alive, "sensor"), res.Apart,
-			count(int64(res.Tour.Length+0.5)), count(int64(res.Reach)), plural(res.Tour.Stops, "stop"), count(int64(res.Tour.Packets)), plural(res.Tour.Skipped, "dead stop"), count(res.Events))
+`, res.MaxLoad, plural(res.Core, "stop"), figure(m.Plan.MaxLoad), plural(len(m.Plan.Stops), "stop"), res.FirstFrames, res.LastFrames, res.MostFrames, res.BusiestFrames,
+			res.Routed, plural(res.Alive, "sensor"), res.Apart, res.Exhausted, wholeSeconds(res.Tour.Time.Seconds()), res.Deadline, count(int64(res.Tour.Length+0.5)),
+			plural(res.Tour.Stops, "stop"), count(int64(res.Tour.Packets)), count(int64(res.Made)), plural(res.Tour.Skipped, "dead stop"), count(res.Events))
 		return err
 	})
 }

@@ -2,6 +2,7 @@ package lbd
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"millrace.dev/field"
@@ -19,14 +20,10 @@ type Options struct {
 	Epoch Time    // 0 means a round of the sink, but long enough for the network's size
 	Start int     // sensor that starts the first wave; with Fixed it stays root
 	Fixed bool    // the root stays at Start (a depot) instead of moving to the weighted median
-	Reach float64 // metres that the sink may drive in a tour; 0 means Speed x Deadline of the instance
 }
 
 // tries is how often a unicast is sent before it is given up.
 const tries = 4
-
-// tickSeconds is the length of a tick when the sink's driving is timed.
-const tickSeconds = 1e-3
 
 // Network is a simulated network.
 type Network struct {
@@ -46,8 +43,11 @@ type Network struct {
 	counts   Counts
 	loop     *LoopError
 	longest  float64 // link, metres
+	steepest float64 // link, metres up or down
 	touring  bool
 	tour     Tour
+	place    int  // sensor at which the sink is, or was last
+	home     Time // when the sink was back
 }
 
 // station is a radio with what it is attached to.
@@ -91,8 +91,8 @@ func (e *LoopError) Error() string {
 
 // New is a network whose nodes are about to be switched on.
 func New(in *field.Instance, opt Options) (*Network, error) {
-	if len(in.Sensors) > int(node.MaxID) {
-		return nil, fmt.Errorf("%d sensors are more than the 16-bit ids of the protocol can name", len(in.Sensors))
+	if err := supported(in); err != nil {
+		return nil, err
 	}
 	if !(opt.Loss >= 0 && opt.Loss < 1) || opt.Start < 0 || opt.Start >= len(in.Sensors) || opt.Delay < 0 || opt.Epoch < 0 {
 		return nil, fmt.Errorf("options %+v are out of range", opt)
@@ -105,10 +105,7 @@ func New(in *field.Instance, opt Options) (*Network, error) {
 		return nil, err
 	}
 	if w.opt.Epoch == 0 {
-		w.opt.Epoch = max(w.slot*Time(64+4*len(in.Sensors)), Time(in.Sink.Deadline.Seconds()/tickSeconds))
-	}
-	if w.opt.Reach == 0 {
-		w.opt.Reach = in.Sink.Speed * in.Sink.Deadline.Seconds()
+		w.opt.Epoch = max(w.slot*Time(64+4*len(in.Sensors)), ticks(in.Sink.Deadline.Seconds()))
 	}
 	w.counts.byNode = make([]int64, len(w.stations))
 	for i := range in.Sensors {
@@ -119,7 +116,7 @@ func New(in *field.Instance, opt Options) (*Network, error) {
 	}
 	w.stations[len(in.Sensors)].dead = true // until it sets out
 	w.stations[len(in.Sensors)].parent = node.Nobody
-	w.sink = node.NewSink(node.SinkConfig{Moves: int(2 * w.budget()), Slot: w.slot})
+	w.sink = node.NewSink(node.SinkConfig{Step: w.step(), Rate: in.Sink.Rate * tickSeconds, Slot: w.slot})
 	for i := range in.Sensors {
 		if !w.stations[i].dead {
 			w.events.add(event{at: 1 + Time(w.random.Int64N(int64(w.slot))), kind: evStart, station: int32(i)})
@@ -140,21 +137,13 @@ func (w *Network) connect() error {
 		for _, v := range g.Neighbors(i) {
 			s.links = append(s.links, link{to: v, loss: 1 - (1-w.opt.Loss)/g.ETX(i, int(v))})
 			w.longest = max(w.longest, s.pos.Dist(w.in.Sensors[v].Pos))
+			w.steepest = max(w.steepest, math.Abs(w.in.Sensors[i].Alt-w.in.Sensors[v].Alt))
 		}
 	}
 	if w.in.Links == nil {
 		w.longest = w.in.Range
 	}
 	return nil
-}
-
-// budget is the number of stops beside the root for which a walk there and back keeps within reach, whatever
-// the links' lengths: floor(L / 2r).
-func (w *Network) budget() uint32 {
-	if w.longest <= 0 {
-		return 0
-	}
-	return uint32(min(w.opt.Reach/(2*w.longest), float64(len(w.in.Sensors))))
 }
 
 // Slot is the time that a unicast with all its repetitions takes at most, in ticks.

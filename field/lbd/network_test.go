@@ -58,7 +58,6 @@ func TestTour(t *testing.T) {
 		if err := w.Run(20_000); err != nil {
 			t.Fatal(err)
 		}
-		reach := in.Sink.Speed * in.Sink.Deadline.Seconds()
 		for i := range in.Sensors {
 			w.Make(i, 3)
 		}
@@ -66,7 +65,7 @@ func TestTour(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, core := w.MaxLoad()
-		tour, err := w.Tour(w.Root(), w.Now()+1_000_000)
+		tour, err := w.Tour(w.Root())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +75,8 @@ func TestTour(t *testing.T) {
 				connected++
 			}
 		}
-		if tour.Length > reach || tour.Stops < core || tour.Packets != uint64(3*connected) || connected < 190 {
-			t.Errorf("seed %d: %+v with %d stops in the core and %.0f m allowed", seed, tour, core, reach)
+		if tour.Time > in.Sink.Deadline || tour.Stops < core || tour.Packets != uint64(3*connected) || connected < 190 {
+			t.Errorf("seed %d: %+v with %d stops in the core", seed, tour, core)
 		}
 		for i := range in.Sensors {
 			if v := w.View(i); v.Held > 0 && v.Wave.Seq > 0 {
@@ -99,11 +98,11 @@ func TestTourAmongTheDead(t *testing.T) {
 			killed++
 		}
 	}
-	tour, err := w.Tour(w.Root(), w.Now()+900_000)
+	tour, err := w.Tour(w.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tour.Skipped == 0 || tour.Length > in.Sink.Speed*in.Sink.Deadline.Seconds() || tour.Length == 0 {
+	if tour.Skipped == 0 || tour.Time > in.Sink.Deadline || tour.Length == 0 {
 		t.Errorf("%+v", tour)
 	}
 }
@@ -119,8 +118,8 @@ func TestTourFromAfar(t *testing.T) {
 			far, most = i, h
 		}
 	}
-	tour, err := w.Tour(far, w.Now()+900_000)
-	if err != nil || tour.Stops < 2 || tour.Length > in.Sink.Speed*in.Sink.Deadline.Seconds() {
+	tour, err := w.Tour(far)
+	if err != nil || tour.Stops < 2 || tour.Time > in.Sink.Deadline {
 		t.Errorf("%+v, %v", tour, err)
 	}
 }
@@ -174,6 +173,7 @@ func TestCliqueOf500(t *testing.T) {
 		w.ResetCounts()
 		w.run(t, 1)
 		perNode := float64(w.Counts().Control) / float64(n)
+		t.Logf("epoch %d: %.1f control frames per node, %d of the busiest one", e, perNode, w.Counts().Busiest)
 		if astray := len(w.Astray()); astray > 0 || perNode > 12 {
 			t.Errorf("epoch %d: %d astray, %.1f control frames per node", e, astray, perNode)
 		}

@@ -2,76 +2,116 @@ package lbd
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"millrace.dev/field"
 )
 
-// Trial is a whole run of the protocol: epochs that build the structure, deaths, and a tour.
+// Trial is a whole run of the protocol: epochs that build the structure, deaths, and a tour. With a depot the root is the sensor
+// nearest to it, where the tour begins and ends; else it moves to the middle of the load. Options' Start and Fixed follow from that.
 type Trial struct {
 	Options
-	Epochs   int
+	Epochs   int             // each is a round of collection: batteries pay for it
 	Deaths   float64         // part of the sensors that dies after the epochs, before the tour
 	Progress func(epoch int) // may be nil
 }
 
 // Result is what a trial came to.
 type Result struct {
-	MaxLoad     uint32  `json:"max_load"` // packets a round of the busiest node that is not visited, before the deaths
-	Core        int     `json:"core"`     // stops beside the root, before the deaths
-	FirstFrames float64 `json:"first_frames"`
-	LastFrames  float64 `json:"last_frames"`
-	MostFrames  float64 `json:"most_frames"` // control frames per node in the first, last and most talkative epoch
-	Alive       int     `json:"alive"`
-	Routed      int     `json:"routed"` // have a way to the root at the end
-	Apart       int     `json:"apart"`  // are not connected with the root by the radio graph
-	Reach       float64 `json:"reach"`  // metres that the sink may drive
-	Tour        Tour    `json:"tour"`
-	Events      int64   `json:"events"` // after each of which ways were checked for loops
+	MaxLoad       uint32        `json:"max_load"` // packets a round of the busiest node that is not visited, before the deaths
+	Core          int           `json:"core"`     // stops beside the root, before the deaths
+	FirstFrames   float64       `json:"first_frames"`
+	LastFrames    float64       `json:"last_frames"`
+	MostFrames    float64       `json:"most_frames"`    // control frames per node in the first, last and most talkative epoch
+	BusiestFrames int64         `json:"busiest_frames"` // most control frames of one node in an epoch
+	Exhausted     int           `json:"exhausted"`      // sensors whose battery ran out in the epochs
+	Alive         int           `json:"alive"`
+	Routed        int           `json:"routed"`      // have a way to the root at the end
+	Apart         int           `json:"apart"`       // are not connected with the root by the radio graph
+	Made          uint64        `json:"made"`        // packets in the round of the tour
+	Deadline      time.Duration `json:"deadline_ns"` // of the tour
+	Tour          Tour          `json:"tour"`
+	Events        int64         `json:"events"` // after each of which ways were checked for loops
 }
 
-// Run lets a network form, kills a part of it, and sends the sink around. The error is the context's, a *LoopError, or one that says
-// why the instance cannot be simulated.
+// Run lets a network form, kills a part of it, and sends the sink around. The error is the context's, a *LoopError, an
+// *UnsupportedError, or one that says why the instance cannot be simulated.
 func Run(ctx context.Context, in *field.Instance, t Trial) (*Result, error) {
+	if in.Depot != nil {
+		t.Start, t.Fixed = nearestOf(in, *in.Depot), true
+	}
 	w, err := New(in, t.Options)
 	if err != nil {
 		return nil, err
 	}
-	res := &Result{Reach: w.opt.Reach}
-	for e := range t.Epochs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		w.ResetCounts()
-		if err := w.Run(w.now + w.opt.Epoch); err != nil {
-			return nil, err
-		}
-		frames := float64(w.Counts().Control) / float64(len(in.Sensors))
-		if e == 0 {
-			res.FirstFrames = frames
-		}
-		res.LastFrames, res.MostFrames = frames, max(res.MostFrames, frames)
-		if t.Progress != nil {
-			t.Progress(e + 1)
-		}
+	if w.spare() < 0 {
+		return nil, &UnsupportedError{fmt.Sprintf("launch, the way to the first sensor and back and uploading everything take more than the deadline of %v", in.Sink.Deadline)}
+	}
+	res := &Result{Deadline: in.Sink.Deadline}
+	if err := w.form(ctx, t, res); err != nil {
+		return nil, err
 	}
 	res.MaxLoad, res.Core = w.MaxLoad()
 	w.die(t.Deaths, t.Seed)
 	for i := range in.Sensors {
 		if w.Alive(i) {
 			w.Make(i, uint32(in.Sensors[i].Weight))
+			res.Made += uint64(in.Sensors[i].Weight)
 		}
 	}
 	if err := w.Run(w.now + Time(w.Diameter())*w.slot); err != nil {
 		return nil, err
 	}
-	if root := w.Root(); root >= 0 {
-		if res.Tour, err = w.Tour(root, w.now+w.opt.Epoch); err != nil {
+	start := w.Root()
+	if in.Depot != nil {
+		start = w.nearest(*in.Depot)
+	}
+	if start >= 0 {
+		if res.Tour, err = w.Tour(start); err != nil {
 			return nil, err
 		}
 	}
 	w.census(res)
 	return res, nil
+}
+
+// nearestOf is the sensor with energy that is nearest to a place.
+func nearestOf(in *field.Instance, to field.Point) int {
+	best := -1
+	for i, s := range in.Sensors {
+		if s.Energy > 0 && (best < 0 || s.Pos.Dist(to) < in.Sensors[best].Pos.Dist(to)) {
+			best = i
+		}
+	}
+	return max(best, 0)
+}
+
+// form runs the epochs.
+func (w *Network) form(ctx context.Context, t Trial, res *Result) error {
+	b := newBatteries(w)
+	for e := range t.Epochs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.ResetCounts()
+		if err := w.Run(w.now + w.opt.Epoch); err != nil {
+			return err
+		}
+		counts := w.Counts()
+		frames := float64(counts.Control) / float64(len(w.in.Sensors))
+		if e == 0 {
+			res.FirstFrames = frames
+		}
+		res.LastFrames, res.MostFrames = frames, max(res.MostFrames, frames)
+		res.BusiestFrames = max(res.BusiestFrames, counts.Busiest)
+		res.Exhausted += b.payRound(w)
+		if t.Progress != nil {
+			t.Progress(e + 1)
+		}
+	}
+	return nil
 }
 
 // die kills a part of the sensors.

@@ -1,9 +1,12 @@
 package node
 
+import "math"
+
 // SinkConfig is what the sink sets out with.
 type SinkConfig struct {
-	Moves int  // from node to node that it may make: its way divided by the longest link
-	Slot  Time // as in Config
+	Step Time    // longest time from a node to one in reach of it, with everything
+	Rate float64 // packets received in a tick; 0 means that it takes no time
+	Slot Time    // as in Config
 }
 
 // Sink is the mobile sink's side of the protocol. It walks by homing on nodes: Move names the next one, and
@@ -15,8 +18,9 @@ type Sink struct {
 	root    int  // place of the root on the way, -1 before it is found
 	fresh   bool // the next place is visited for the first time
 	calls   int  // SINK_BEACONs sent here
-	moves   int
-	move    ID // where it wants to go, Nobody when it waits
+	due     Time // when the tour has to be over
+	busy    Time // until when packets are under way
+	move    ID   // where it wants to go, Nobody when it waits
 	wake    Time
 	asking  bool // NEXT_REQ was sent
 	tries   int
@@ -29,15 +33,21 @@ type Sink struct {
 // NewSink is a sink at its start.
 func NewSink(cfg SinkConfig) *Sink { return &Sink{cfg: cfg, last: map[ID]uint32{}, move: Nobody} }
 
-// SetOut starts a tour at a node.
-func (s *Sink) SetOut(at ID) {
+// SetOut starts a tour at a node; it is over at the moment due, there.
+func (s *Sink) SetOut(at ID, due Time) {
 	s.way = append(s.way[:0], at)
-	s.root, s.moves, s.done, s.Packets, s.Stops = -1, 0, false, 0, 0
+	s.root, s.due, s.busy, s.done, s.Packets, s.Stops = -1, due, 0, false, 0, 0
 	s.move, s.wake, s.asking, s.tries = at, 0, false, 0
 }
 
 // Done tells that the sink is back.
 func (s *Sink) Done() bool { return s.done }
+
+// Busy is the moment until which the sink receives packets: it drives on no earlier.
+func (s *Sink) Busy() Time { return s.busy }
+
+// latest is when the sink has to leave this place to be back in time.
+func (s *Sink) latest() Time { return s.due - Time(len(s.way)-1)*s.cfg.Step }
 
 // Move is the node to drive to, Nobody when the sink waits where it is.
 func (s *Sink) Move() ID { return s.move }
@@ -58,8 +68,8 @@ func (s *Sink) at() ID { return s.way[len(s.way)-1] }
 func (s *Sink) Arrived(now Time) {
 	s.move, s.tries = Nobody, 0
 	switch {
-	case s.root >= 0 && len(s.way)-1 < s.root:
-		s.retreat() // on the way home
+	case s.root >= 0 && len(s.way)-1 < s.root || now >= s.latest():
+		s.retreat() // on the way home, or late
 	case s.root >= 0 && s.fresh:
 		s.collect(now)
 	default:
@@ -75,7 +85,7 @@ func (s *Sink) ask() {
 	}
 	s.asking = true
 	s.out = append(s.out, Message{Kind: NextReq, From: SinkID, To: s.at(), Flags: flags})
-	s.wake = 0 // until the question has arrived
+	s.wake = s.latest() // until the question has arrived
 }
 
 // collect calls for packets.
@@ -94,13 +104,18 @@ const maxCalls = 3
 func (s *Sink) call(now Time) {
 	s.calls++
 	s.out = append(s.out, Message{Kind: SinkBeacon, From: SinkID, To: Nobody, Peer: s.at()})
-	s.wake = now + 4*s.cfg.Slot
+	s.pause(now)
 }
+
+// pause waits for messages, from when packets are through, but not too long for the way back.
+func (s *Sink) pause(now Time) { s.wake = min(max(now, s.busy)+4*s.cfg.Slot, s.latest()) }
 
 // Wake goes on when nothing was heard for a while.
 func (s *Sink) Wake(now Time) {
 	s.wake = 0
 	switch {
+	case now >= s.latest():
+		s.retreat()
 	case !s.asking && s.calls < maxCalls:
 		s.call(now)
 	case !s.asking:
@@ -116,18 +131,32 @@ func (s *Sink) Wake(now Time) {
 // Receive takes in a message.
 func (s *Sink) Receive(now Time, m Message) {
 	switch {
+	case s.done:
 	case m.Kind == Upload && m.To == SinkID:
-		if last, seen := s.last[m.From]; !seen || m.Hi > last {
-			s.Packets += uint64(m.Hi - max(last, m.Lo-1))
-			s.last[m.From] = m.Hi
-		}
-		s.out = append(s.out, Message{Kind: Ack, From: SinkID, To: m.From, Hi: m.Hi})
-		if !s.asking && s.move == Nobody {
-			s.wake = now + 4*s.cfg.Slot
-		}
+		s.receive(now, &m)
 	case m.Kind == NextRep && s.asking && m.From == s.at():
 		s.asking, s.wake = false, 0
 		s.follow(now, m.Peer)
+	}
+}
+
+// receive takes as many of an UPLOAD's packets as there is time for; the others stay where they are.
+func (s *Sink) receive(now Time, m *Message) {
+	if last := s.last[m.From]; m.Hi > last {
+		before := max(last, m.Lo-1)
+		got := m.Hi - before
+		if begin := max(now, s.busy); s.cfg.Rate > 0 {
+			if fit := float64(s.latest()-begin) * s.cfg.Rate; fit < float64(got) {
+				got = uint32(max(fit, 0))
+			}
+			s.busy = begin + Time(math.Ceil(float64(got)/s.cfg.Rate))
+		}
+		s.Packets += uint64(got)
+		s.last[m.From] = before + got
+	}
+	s.out = append(s.out, Message{Kind: Ack, From: SinkID, To: m.From, Hi: min(m.Hi, s.last[m.From])})
+	if !s.asking && s.move == Nobody {
+		s.pause(now)
 	}
 }
 
@@ -136,7 +165,7 @@ func (s *Sink) Sent(now Time, m Message, ok bool) {
 	switch {
 	case m.Kind != NextReq || !s.asking || m.To != s.at():
 	case ok:
-		s.wake = now + 4*s.cfg.Slot // for the answer
+		s.pause(now) // for the answer
 	default:
 		s.retreat()
 	}
@@ -148,8 +177,7 @@ func (s *Sink) follow(now Time, next ID) {
 	case s.root < 0 && next == Nobody: // this is the root
 		s.root = len(s.way) - 1
 		s.collect(now)
-	case next != Nobody && s.moves+1+len(s.way) <= s.cfg.Moves:
-		s.moves++
+	case next != Nobody && max(now, s.busy)+s.cfg.Step+4*s.cfg.Slot <= s.latest()-s.cfg.Step:
 		s.way = append(s.way, next)
 		s.move, s.fresh = next, true
 	default:
@@ -165,6 +193,5 @@ func (s *Sink) retreat() {
 		s.done = true
 		return
 	}
-	s.moves++
 	s.move = s.at()
 }
