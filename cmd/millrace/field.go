@@ -245,7 +245,11 @@ func (s *planSummary) printLoad(b *strings.Builder) {
 	if s.Busiest == "" {
 		return
 	}
-	fmt.Fprintf(b, "max load %s packets a round (sensor %s), bound %s, gap %.0f %%\n", figure(s.MaxLoad), s.Busiest, figure(s.Bound), 100*s.Gap)
+	packets := figure(s.MaxLoad) + " packets"
+	if s.MaxLoad == 1 {
+		packets = "1 packet"
+	}
+	fmt.Fprintf(b, "max load %s a round (sensor %s), bound %s, gap %.0f %%\n", packets, s.Busiest, figure(s.Bound), 100*s.Gap)
 	tour := "this tour"
 	if len(s.Tours) > 1 {
 		tour = "these tours"

@@ -208,7 +208,7 @@
   const stopAt = (x, y) => data.stops.findIndex(s => Math.max(Math.abs(px(s.at[0]) - x), Math.abs(py(s.at[1]) - y)) < 10);
   const hover = (x, y) => {
     const s = show.stops ? stopAt(x, y) : -1;
-    if (s >= 0) return say(x, y, 'Stop ' + (s + 1) + '\n' + round(data.stops[s].packets) + ' packets from ' + data.stops[s].serves + ' sensors\nwaits ' + round(data.stops[s].dwell) + ' s');
+    if (s >= 0) return say(x, y, 'Stop ' + (s + 1) + '\n' + round(data.stops[s].packets) + ' packets from ' + data.stops[s].serves + (data.stops[s].serves === 1 ? ' sensor' : ' sensors') + '\nwaits ' + round(data.stops[s].dwell) + ' s');
     let best = -1, near = 144;
     for (let i = 0; i < n; i++) {
       const d = (px(data.x[i]) - x) ** 2 + (py(data.y[i]) - y) ** 2;

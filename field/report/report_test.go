@@ -134,6 +134,18 @@ func TestPageTellsWhatIsNotServed(t *testing.T) {
 	}
 }
 
+func TestPageTellsBothBounds(t *testing.T) {
+	in := input(t, false)
+	c := &in.Mission.Plan.Certificate
+	c.Bound, c.Gap = 1, 0.9
+	for routing, want := range map[float64]string{0: "at most 90 % better. </p>", in.Mission.Plan.MaxLoad / 2: "get below " + num(in.Mission.Plan.MaxLoad/2) + ", 50 % less",
+		in.Mission.Plan.MaxLoad: "get below " + num(in.Mission.Plan.MaxLoad) + ": these are the best"} {
+		if c.Routing = routing; !strings.Contains(write(t, in), want) {
+			t.Errorf("%q is missing with %g", want, routing)
+		}
+	}
+}
+
 func TestHistogramCountsAll(t *testing.T) {
 	in := input(t, false)
 	sum := 0

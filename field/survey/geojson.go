@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"unicode/utf8"
 
 	"millrace.dev/field"
 	"millrace.dev/field/geo"
@@ -70,6 +71,9 @@ func eachFeature(r io.Reader, file string, use func(t *text, offset int64, f *fe
 		return &Error{File: file, Problem: fmt.Sprintf("longer than %d MiB", maxGeoJSON>>20)}
 	}
 	t := &text{file: file, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
+	if at := notUTF8(t.data); at < len(t.data) {
+		return t.fault(int64(at), nil, "not UTF-8: save the file with that encoding")
+	}
 	dec := json.NewDecoder(bytes.NewReader(t.data))
 	if err := toFeatures(t, dec); err != nil {
 		return err
@@ -91,6 +95,19 @@ func eachFeature(r io.Reader, file string, use func(t *text, offset int64, f *fe
 		return t.jsonFault(dec, dec.InputOffset(), err)
 	}
 	return nil
+}
+
+// notUTF8 is the offset of the first byte that is not UTF-8, the length of the data when all is.
+func notUTF8(data []byte) int {
+	at := 0
+	for at < len(data) {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return at
 }
 
 // toFeatures reads up to the opening bracket of the list of features.

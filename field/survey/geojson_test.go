@@ -54,6 +54,7 @@ func TestReadGeoJSONFaults(t *testing.T) {
 		collection(point("[1,95]", `{"id":"a"}`)):                   `f:3:1: sensor "a": latitude 95, longitude 1: latitude is outside -90 to 90: are latitude and longitude swapped?`,
 		collection(point("[1,2]", `{"id":"a","weight":-1}`)):        `f:3:1: feature "a": weight: -1 is negative`,
 		collection(good + ",\n {]"):                                 "f:4:2: not valid GeoJSON: invalid character ']' looking for beginning of object key string",
+		collection(good + ",\n \"b\xe4r\""):                         "f:4:4: not UTF-8: save the file with that encoding",
 		collection(good)[:60]:                                       "f:3:16: not valid GeoJSON: unexpected EOF",
 		collection(strings.Replace(good, "Point", "LineString", 1)): `f:3:1: feature "a" is a LineString, not a Point`,
 	} {
