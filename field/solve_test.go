@@ -221,13 +221,13 @@ func TestStopAtTheDepotTakesTime(t *testing.T) {
 // Waits in whole seconds are part of the plan and its deadline, also where stops cost nothing else.
 func TestWholeSecondsKeepTheDeadline(t *testing.T) {
 	for _, turn := range []time.Duration{0, time.Second} {
-		in := square(120, 200, 30, 120, 8)
-		in.Sink.Rate, in.Sink.Hold, in.Sink.Turn = 40, time.Second, turn
+		in := square(300, 300, 30, 240, 8)
+		in.Sink.Speed, in.Sink.Rate, in.Sink.Hold, in.Sink.Turn = 3, 200, time.Second, turn
 		p := mustSolve(t, in, Options{Effort: 200})
 		tour, sum := p.Tours[0], time.Duration(0)
 		for _, s := range p.Stops {
 			sum += s.Dwell
-			if s.Dwell%time.Second != 0 || s.Dwell.Seconds() < s.Packets/40 || s.Dwell.Seconds() >= s.Packets/40+1 {
+			if s.Dwell%time.Second != 0 || s.Dwell.Seconds() < s.Packets/200 || s.Dwell.Seconds() >= s.Packets/200+1 {
 				t.Errorf("waits %v for %g packets", s.Dwell, s.Packets)
 			}
 		}
