@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,15 +16,16 @@ import (
 
 func predictCommand(c *console) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "predict MODEL IMAGE…",
-		Short: "Name what images show, with the probability of each class",
-		Long: `Name what images show, with the probability of each class.
+		Use:   "predict MODEL FILE…",
+		Short: "Name what images show or rows are, with the probability of each class",
+		Long: `Name what images show or rows of numbers are, with the probability of each class.
 
 MODEL is the file of a model, or the directory of a finished run. Images (PNG, JPEG, GIF, BMP,
-TIFF, WebP) are scaled and made grey as the model needs it.`,
-		Args: atLeast("MODEL", "IMAGE"),
+TIFF, WebP) are scaled and made grey as the model needs it. A model of rows takes .csv and .tsv
+files with the columns that it was trained on, in their order; a label column is left out.`,
+		Args: atLeast("MODEL", "FILE"),
 	}
-	top := cmd.Flags().Int("top", 5, "how many classes to name for an image")
+	top := cmd.Flags().Int("top", 5, "how many classes to name for an image or row")
 	invert := cmd.Flags().Bool("invert", false, "swap light and dark before the model sees an image")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if *top < 1 {
@@ -65,22 +69,32 @@ func atLeast(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// prediction is what the model makes of one image.
+// prediction is what the model makes of one image or row.
 type prediction struct {
-	Image   string        `json:"image"`
-	Guesses []saved.Guess `json:"guesses"` // the most probable first
+	Image   string        `json:"image,omitempty"`
+	Table   string        `json:"table,omitempty"`
+	Row     int           `json:"row,omitempty"` // of the table, from 1, without its heading
+	Guesses []saved.Guess `json:"guesses"`       // the most probable first
 	Note    string        `json:"note,omitempty"`
 }
 
-// predict looks at every image; bad says what is wrong with those that cannot be read.
-func predict(model string, images []string, top int, invert bool) (list []prediction, bad []error, err error) {
-	m, _, err := openModel(model)
+// predict looks at every file; bad says what is wrong with those that cannot be read.
+func predict(model string, files []string, top int, invert bool) (list []prediction, bad []error, err error) {
+	m, settings, err := openModel(model)
 	if err != nil {
 		return nil, nil, err
 	}
 	shape := m.Net.InputShape(0)
-	if len(shape) != 3 || shape[2] != 1 && shape[2] != 3 {
-		return nil, nil, badInputf("model %s takes samples of shape %v, not images", model, shape)
+	tables := len(shape) == 1
+	if !tables && (len(shape) != 3 || shape[2] != 1 && shape[2] != 3) {
+		return nil, nil, badInputf("model %s takes samples of shape %v, neither images nor rows", model, shape)
+	}
+	if tables && invert {
+		return nil, nil, usagef("--invert is for images; model %s takes rows of %d numbers", model, shape[0])
+	}
+	label := ""
+	if settings != nil {
+		label = settings.LabelColumn
 	}
 	engine, err := cpu.New(0)
 	if err != nil {
@@ -91,29 +105,54 @@ func predict(model string, images []string, top int, invert bool) (list []predic
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, path := range images {
-		pix, err := data.ReadImage(path, shape)
+	for _, path := range files {
+		var samples []float32
+		if tables {
+			samples, err = readTable(path, shape[0], label)
+		} else {
+			samples, err = readImage(path, shape, invert)
+		}
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
-		if invert {
-			for i, v := range pix {
-				pix[i] = 1 - v
+		row := 0
+		for sample := range slices.Chunk(samples, shape.Elems()) {
+			found := prediction{Image: path}
+			if row++; tables {
+				found = prediction{Table: path, Row: row}
+			} else if m.LooksInverted(sample) {
+				found.Note = "its ground is as light as that of the training images was dark, or the other way round; --invert swaps light and dark"
 			}
+			probabilities, err := p.Predict(sample)
+			if err != nil {
+				return nil, nil, err
+			}
+			found.Guesses = m.Best(probabilities, top)
+			list = append(list, found)
 		}
-		found := prediction{Image: path}
-		if m.LooksInverted(pix) {
-			found.Note = "its ground is as light as that of the training images was dark, or the other way round; --invert swaps light and dark"
-		}
-		probabilities, err := p.Predict(pix)
-		if err != nil {
-			return nil, nil, err
-		}
-		found.Guesses = m.Best(probabilities, top)
-		list = append(list, found)
 	}
 	return list, bad, nil
+}
+
+// readTable reads the rows of a file, one sample after the other.
+func readTable(path string, features int, label string) ([]float32, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".csv", ".tsv":
+		return data.ReadRows(path, features, label)
+	}
+	return nil, badInputf("%s: the model takes rows of %d numbers; want a .csv or .tsv file", path, features)
+}
+
+// readImage reads an image, with light and dark swapped if asked to.
+func readImage(path string, shape []int, invert bool) ([]float32, error) {
+	pix, err := data.ReadImage(path, shape)
+	if invert {
+		for i, v := range pix {
+			pix[i] = 1 - v
+		}
+	}
+	return pix, err
 }
 
 func printPredictions(w io.Writer, list []prediction) error {
@@ -121,7 +160,11 @@ func printPredictions(w io.Writer, list []prediction) error {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintln(w, p.Image)
+		if p.Row > 0 {
+			fmt.Fprintf(w, "%s, row %d\n", p.Table, p.Row)
+		} else {
+			fmt.Fprintln(w, p.Image)
+		}
 		for _, g := range p.Guesses {
 			fmt.Fprintf(w, "  %6.2f %%  %s\n", 100*g.Probability, g.Class)
 		}

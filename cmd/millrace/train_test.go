@@ -228,6 +228,49 @@ func TestBatchFitsTheSamples(t *testing.T) {
 	}
 }
 
+// TestPredictRows trains on a table and asks for rows with and without heading and label.
+func TestPredictRows(t *testing.T) {
+	dir := t.TempDir()
+	var rows strings.Builder
+	rows.WriteString("kind,x,y\n")
+	for i := range 60 {
+		fmt.Fprintf(&rows, "low,1.%d,0.2\nhigh,7.%d,1.%d\n", i, i, i%9)
+	}
+	for name, text := range map[string]string{
+		"rows.csv": rows.String(), "labelled.csv": "x,y,kind\n7.1,1.5,low\n1.2,0.2,low\n", "plain.tsv": "1.3\t0.2\n7.5\t1.1\n",
+		"headed.csv": "x;y\n7.5;1.1\n", "wide.csv": "1,2,3,4\n", "comma.csv": "x;y\n7,5;1\n", "note.txt": "1,2\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := millrace(t, dir, strings.Fields("train --data rows.csv --label-column kind --model mlp --epochs 10 --out run")...)
+	if got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	list := decode[[]prediction](t, millrace(t, dir, "predict", "run", "labelled.csv", "plain.tsv", "headed.csv", "--json"))
+	var found []string
+	for _, p := range list {
+		found = append(found, fmt.Sprint(p.Table, p.Row, p.Guesses[0].Class))
+	}
+	if want := "[labelled.csv1high labelled.csv2low plain.tsv1low plain.tsv2high headed.csv1high]"; fmt.Sprint(found) != want {
+		t.Errorf("got %v, want %s", found, want)
+	}
+	if got := millrace(t, dir, "predict", "run", "headed.csv"); !strings.HasPrefix(got.stdout, "headed.csv, row 1\n") {
+		t.Errorf("%+v", got)
+	}
+	for name, want := range map[string]string{
+		"wide.csv": "wide.csv:1: the row has 4 fields; want 2 numbers", "comma.csv": "decimal comma", "note.txt": "want a .csv or .tsv file", "none.csv": "none.csv",
+	} {
+		if got := millrace(t, dir, "predict", "run", name); got.code != exitBadInput || got.stdout != "" || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := millrace(t, dir, "predict", "run", "headed.csv", "--invert"); got.code != exitUsage {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestReadersLeave trains with nobody reading what is said: the run ends with its model.
 func TestReadersLeave(t *testing.T) {
 	dir := t.TempDir()
@@ -510,7 +553,7 @@ func TestEvalAndPredictRefuse(t *testing.T) {
 		"eval":                               {exitUsage, "MODEL is missing"},
 		"eval run --threads -3":              {exitUsage, "--threads -3 is not from 0 to 1024"},
 		"eval run --data=":                   {exitUsage, "--data is empty"},
-		"predict run":                        {exitUsage, "IMAGE is missing"},
+		"predict run":                        {exitUsage, "FILE is missing"},
 		"predict run none.png":               {exitBadInput, "none.png"},
 		"predict run run/run.json":           {exitBadInput, "not a readable image"},
 		"predict one.png one.png":            {exitBadInput, "not a millrace file"},

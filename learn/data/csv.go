@@ -49,12 +49,28 @@ func openCSV(path string, opt Options) (*Set, error) {
 
 // ReadCSV reads a table from r. Fields are separated by comma, semicolon or tab, whichever
 // the first line holds most of; a byte-order mark is skipped. The first line is a heading
-// when two of its fields are not numbers, or one that names the label column. The label column is given by heading or by number
-// from 1; when it is empty it is the one headed label, class, target or y, else the last. Every
+// when two of its fields are not numbers, or one that names the label column. The label column is
+// given by heading or by number from 1; when it is empty it is the one headed label, class, target or y, else the last. Every
 // value that it holds is a class, called as it is spelled: in ascending order when all are
 // numbers, which must be whole then, else in alphabetic order. Name stands for the file in
 // errors. The values may take limit bytes at most; 0 means DefaultLimit.
 func ReadCSV(r io.Reader, name, label string, limit int64) (*Table, error) {
+	c, err := newCSVReader(r, name, limit)
+	if err != nil {
+		return nil, err
+	}
+	c.place = map[string]int32{}
+	if err := c.first(label); err != nil {
+		return nil, err
+	}
+	if err := c.rest(); err != nil {
+		return nil, err
+	}
+	return c.finish()
+}
+
+// newCSVReader is a reader of a table without labels: those that want some give it a place for them.
+func newCSVReader(r io.Reader, name string, limit int64) (*csvReader, error) {
 	if limit == 0 {
 		limit = DefaultLimit
 	}
@@ -71,35 +87,22 @@ func ReadCSV(r io.Reader, name, label string, limit int64) (*Table, error) {
 	rd.Comma = separator(src)
 	rd.ReuseRecord = true
 	rd.TrimLeadingSpace = rd.Comma != '\t'
-	c := csvReader{Reader: rd, name: name, limit: limit, place: map[string]int32{}}
-	if err := c.first(label); err != nil {
-		return nil, err
-	}
-	for {
-		switch record, err := c.next(); {
-		case errors.Is(err, io.EOF):
-			return c.finish()
-		case err != nil:
-			return nil, c.wrong(err)
-		default:
-			if err := c.row(record); err != nil {
-				return nil, err
-			}
-		}
-	}
+	return &csvReader{Reader: rd, name: name, limit: limit}, nil
 }
 
-// separator guesses the separator from the first line.
+// separator guesses the separator from the first line: the one that it holds most of, but semicolons
+// where as many commas, and one more, may be decimal ones.
 func separator(src *bufio.Reader) rune {
 	head, _ := src.Peek(src.Size())
 	line, _, _ := bytes.Cut(head, []byte{'\n'})
-	best := ','
-	for _, c := range []byte{';', '\t'} {
-		if bytes.Count(line, []byte{c}) > bytes.Count(line, []byte{byte(best)}) {
-			best = rune(c)
-		}
+	commas, semicolons, tabs := bytes.Count(line, []byte{','}), bytes.Count(line, []byte{';'}), bytes.Count(line, []byte{'\t'})
+	switch {
+	case tabs > max(commas, semicolons):
+		return '\t'
+	case semicolons > 0 && semicolons+1 >= commas:
+		return ';'
 	}
-	return best
+	return ','
 }
 
 // csvReader gathers a table row by row.
@@ -109,12 +112,28 @@ type csvReader struct {
 	limit int64
 	label int // index of the label column
 	table Table
-	place map[string]int32 // of each label seen, in order of appearance
+	place map[string]int32 // of each label seen, in order of appearance; nil when labels are left out
 	names []string
 
 	words        bool  // a label is not a number
 	fraction     error // the first label that is no whole number
 	line, column int   // of the last label that was new
+}
+
+// rest reads all rows that follow.
+func (c *csvReader) rest() error {
+	for {
+		switch record, err := c.next(); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return c.wrong(err)
+		default:
+			if err := c.row(record); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // next reads a record of UTF-8 text.
@@ -151,6 +170,11 @@ func (c *csvReader) first(label string) error {
 		line, column := c.FieldPos(0)
 		return wrongCell(c.name, line, column, "", "there is one column; want at least one feature and the label")
 	}
+	return c.begin(record, label)
+}
+
+// begin takes the heading or the first row.
+func (c *csvReader) begin(record []string, label string) (err error) {
 	heading := slices.Clone(record)
 	hasHeading := isHeading(record, label)
 	if !hasHeading {
@@ -172,7 +196,7 @@ func (c *csvReader) first(label string) error {
 func isHeading(record []string, label string) bool {
 	words := 0
 	for _, field := range record {
-		if _, err := strconv.ParseFloat(strings.TrimSpace(field), 32); errors.Is(err, strconv.ErrSyntax) && !decimalComma(strings.TrimSpace(field)) {
+		if isWord(field) {
 			words++
 		}
 	}
@@ -213,6 +237,9 @@ func (c *csvReader) row(record []string) error {
 	feature := 0
 	for i, field := range record {
 		if i == c.label {
+			if c.place == nil {
+				continue
+			}
 			if err := c.addLabel(strings.TrimSpace(field)); err != nil {
 				return err
 			}
@@ -321,7 +348,7 @@ func compareNumbers(a, b string) int {
 func (c *csvReader) wrong(err error) error {
 	if e, ok := errors.AsType[*csv.ParseError](err); ok {
 		if errors.Is(e.Err, csv.ErrFieldCount) {
-			return wrongCell(c.name, e.Line, e.Column, "", "the row has another number of fields than the first, which has %d", len(c.table.Columns)+1)
+			return wrongCell(c.name, e.Line, e.Column, "", "the row has another number of fields than the first, which has %d", c.FieldsPerRecord)
 		}
 		return wrongCell(c.name, e.Line, e.Column, "", "%w", e.Err)
 	}

@@ -126,6 +126,7 @@ func TestWrongCSVIsNamed(t *testing.T) {
 		{numbers(maxClasses+1, strconv.Itoa), "", "t.csv:65538:3: label: there are more than 65536 different labels"},
 		{numbers(maxClasses+1, func(i int) string { return fmt.Sprint(i, ".5") }), "", "t.csv:2:3: label: 0.5 is not a whole number"},
 		{"a;b;label\n3,5;2;x\n", "", `t.csv:2:1: column a: "3,5" is not a finite number (a decimal comma?`},
+		{"3,5;2,5;1,5;2\n", "", `t.csv:1:1: column 1: "3,5" is not a finite number (a decimal comma?`},
 		{"3,5;2;x\n1;2;y\n", "", `t.csv:1:1: column 1: "3,5" is not a finite number (a decimal comma?`},
 		{"a;price\n1;3\n2;1.234,50\n", "", "t.csv:3:3: label: 1.234,50 is not a whole number"},
 		{"a,label\n1,gr\xfcn\n", "", `t.csv:2:3: "gr\xfcn" is not UTF-8`},
@@ -155,5 +156,35 @@ func TestOpenCSV(t *testing.T) {
 	}
 	if !slices.Equal(set.Train.Shape(), []int{2}) || !slices.Equal(set.Test.Classes(), []string{"x", "y"}) {
 		t.Errorf("shape %v, classes %v", set.Train.Shape(), set.Test.Classes())
+	}
+}
+
+func TestReadRows(t *testing.T) {
+	for _, c := range []struct {
+		in, label string
+		want      []float32
+		wrong     string
+	}{
+		{in: "1,2\n3,4\n", want: []float32{1, 2, 3, 4}},
+		{in: "a;b\r\n1;2\r\n", want: []float32{1, 2}},
+		{in: "a,2\n1,2\n", want: []float32{1, 2}},
+		{in: "1,2,x\n3,4,never seen\n", want: []float32{1, 2, 3, 4}},
+		{in: "label,a,b\n1.5,1,2\n", want: []float32{1, 2}},
+		{in: "a,kind,b\n1,x,2\n", label: "kind", want: []float32{1, 2}},
+		{in: "", wrong: "t.csv: the file is empty"},
+		{in: "a,b\n", wrong: "t.csv: there is a heading but no row"},
+		{in: "1\n", wrong: "t.csv:1: the row has 1 fields; want 2 numbers, with or without a label"},
+		{in: "1,2\n3\n", wrong: "t.csv:2:1: the row has another number of fields than the first, which has 2"},
+		{in: "1,2\n3,x\n", wrong: `t.csv:2:3: column 2: "x" is not a finite number`},
+		{in: "1;2,5\n", wrong: `t.csv:1:3: column 2: "2,5" is not a finite number (a decimal comma?`},
+		{in: "a,b,c\n1,2,3\n", label: "kind", wrong: `t.csv: label column: there is no column "kind"`},
+	} {
+		got, err := readRows(strings.NewReader(c.in), "t.csv", 2, c.label)
+		switch {
+		case c.wrong == "" && (err != nil || !slices.Equal(got, c.want)):
+			t.Errorf("%q: got %v, %v, want %v", c.in, got, err, c.want)
+		case c.wrong != "" && (err == nil || !strings.HasPrefix(err.Error(), c.wrong)):
+			t.Errorf("%q: got %v, want %s", c.in, err, c.wrong)
+		}
 	}
 }
