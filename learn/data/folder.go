@@ -26,11 +26,11 @@ type picture struct {
 	test  bool
 }
 
-// openFolder reads a folder of images, laid out as {train,test}/class/… (in upper or lower case; val
-// stands for test) or class/…; in the
-// second case the test split is taken by a hash of each file's name, so that a file stays
-// where it is when others come. Files that are no images by their ending, or hidden, are
-// ignored. All images are decoded and kept as bytes: samples·height·width·channels.
+// openFolder reads a folder of images, laid out as {train,test}/class/… or class/…. The first two
+// may be written in capitals, and val stands for test. In the second case the test split is taken
+// by a hash of each file's name, so that a file stays where it is when others come. Files that are
+// no images by their ending, or hidden, are ignored. All images are decoded and kept as bytes:
+// samples·height·width·channels.
 func openFolder(dir string, opt Options) (*Set, error) {
 	f := &imageFolder{fs: os.DirFS(dir), dir: filepath.ToSlash(dir), opt: opt}
 	if err := f.list(); err != nil {
