@@ -87,13 +87,13 @@ def parts(stops, joined):
     """The pieces of the graph on the stops."""
     left, pieces = set(stops), []
     while left:
-        piece, todo = set(), [left.pop()]
-        while todo:
-            i = todo.pop()
+        piece, queue = set(), [left.pop()]
+        while queue:
+            i = queue.pop()
             piece.add(i)
             found = [j for j in left if joined(i, j)]
             left.difference_update(found)
-            todo += found
+            queue += found
         pieces.append(piece)
     return pieces
 
