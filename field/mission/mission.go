@@ -39,6 +39,20 @@ type Mission struct {
 // ErrNoFrame is returned when a file needs places on the Earth and the mission has no frame.
 var ErrNoFrame = errors.New("the sensors are in metres and the origin's latitude and longitude are not known")
 
+// WaitError is a stop at which no autopilot can wait as long as the plan wants: they count whole seconds. Waiting longer could
+// break the deadline, so the plan has to be made with a Sink.Hold of one second.
+type WaitError struct {
+	Stop  int // index into Plan.Stops
+	Dwell time.Duration
+}
+
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("stop %d waits %v, but autopilots wait whole seconds: plan with a Hold of 1s", e.Stop+1, e.Dwell)
+}
+
+// BadInput marks the error as a fault of the data rather than of the program.
+func (e *WaitError) BadInput() bool { return true }
+
 // MAVLink commands (common.xml).
 const (
 	cmdWaypoint    = 16
@@ -178,7 +192,7 @@ func (m *Mission) items(t *field.Tour) ([]item, error) {
 		if l.stop >= 0 {
 			dwell := m.Plan.Stops[l.stop].Dwell
 			if dwell%time.Second != 0 {
-				return nil, fmt.Errorf("stop %d waits %v, but autopilots wait whole seconds: plan with a Hold of 1s", l.stop+1, dwell)
+				return nil, &WaitError{l.stop, dwell}
 			}
 			it.params[0] = dwell.Seconds()
 			if m.Vehicle == Plane && it.params[0] > 0 {

@@ -42,3 +42,15 @@ func sample(t testing.TB) *Mission {
 	}
 	return &Mission{Instance: in, Plan: plan, Frame: frame, Vehicle: Copter, Height: 30}
 }
+
+// waitsExactly is the sample with a vehicle that need not wait whole seconds: half a second and an eighth.
+func waitsExactly(t testing.TB) *Mission {
+	t.Helper()
+	m := sample(t)
+	m.Instance.Sink.Hold, m.Instance.Sink.Rate = 0, 8
+	m.Plan.Stops[0].Dwell, m.Plan.Stops[1].Dwell = 500*time.Millisecond, 125*time.Millisecond
+	tour := &m.Plan.Tours[0]
+	tour.Dwell = 625 * time.Millisecond
+	tour.Total = tour.Travel + tour.Dwell + tour.Turn + tour.Climb
+	return m
+}
