@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"millrace.dev/field"
+	"millrace.dev/field/internal/events"
 	"millrace.dev/field/lbd/node"
 )
 
@@ -31,7 +32,7 @@ type Network struct {
 	opt      Options
 	slot     Time
 	now      Time
-	events   schedule
+	events   events.Queue[Time, event]
 	random   *rand.Rand
 	stations []station // sensors, then the sink
 	sink     *node.Sink
@@ -119,7 +120,7 @@ func New(in *field.Instance, opt Options) (*Network, error) {
 	w.sink = node.NewSink(node.SinkConfig{Step: w.step(), Rate: in.Sink.Rate * tickSeconds, Slot: w.slot})
 	for i := range in.Sensors {
 		if !w.stations[i].dead {
-			w.events.add(event{at: 1 + Time(w.random.Int64N(int64(w.slot))), kind: evStart, station: int32(i)})
+			w.events.Add(1+Time(w.random.Int64N(int64(w.slot))), event{kind: evStart, station: int32(i)})
 		}
 	}
 	return w, nil

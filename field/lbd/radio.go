@@ -6,8 +6,6 @@ import (
 
 // event is something that happens at a station.
 type event struct {
-	at      Time
-	order   uint32
 	kind    uint8
 	station int32
 	frame   int32 // of evHear and evTimeout
@@ -34,56 +32,11 @@ type frame struct {
 	users int
 }
 
-// schedule is a binary heap of events.
-type schedule struct {
-	heap []event
-	made uint32
-}
-
-func sooner(a, b *event) bool { return a.at < b.at || a.at == b.at && a.order < b.order }
-
-func (s *schedule) add(e event) {
-	e.order = s.made
-	s.made++
-	s.heap = append(s.heap, e)
-	h := s.heap
-	for i := len(h) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !sooner(&h[i], &h[up]) {
-			return
-		}
-		h[i], h[up] = h[up], h[i]
-		i = up
-	}
-}
-
-func (s *schedule) take() event {
-	h := s.heap
-	first, last := h[0], len(h)-1
-	h[0] = h[last]
-	s.heap = h[:last]
-	h = s.heap
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= last {
-			return first
-		}
-		if down+1 < last && sooner(&h[down+1], &h[down]) {
-			down++
-		}
-		if !sooner(&h[down], &h[i]) {
-			return first
-		}
-		h[i], h[down] = h[down], h[i]
-		i = down
-	}
-}
-
 // Run lets the network work until a moment. The error is a *LoopError.
 func (w *Network) Run(until Time) error {
-	for len(w.events.heap) > 0 && w.events.heap[0].at <= until && w.loop == nil {
-		e := w.events.take()
-		w.now = e.at
+	for w.events.Len() > 0 && w.events.First() <= until && w.loop == nil {
+		at, e := w.events.Take()
+		w.now = at
 		w.handled++
 		w.handle(e)
 	}
@@ -115,7 +68,7 @@ func (w *Network) handle(e event) {
 			s.node.Start(w.now)
 		}
 	case evWake:
-		if s.wake != e.at {
+		if s.wake != w.now {
 			return // another one was scheduled since
 		}
 		s.wake = 0
@@ -154,7 +107,7 @@ func (w *Network) after(i int) {
 	}
 	if next > 0 && next != s.wake {
 		s.wake = max(next, w.now+1)
-		w.events.add(event{at: s.wake, kind: evWake, station: int32(i)})
+		w.events.Add(s.wake, event{kind: evWake, station: int32(i)})
 	} else if next == 0 {
 		s.wake = 0
 	}
@@ -235,13 +188,13 @@ func (w *Network) attempt(f int32) {
 			continue
 		}
 		fr.users++
-		w.events.add(event{at: w.now + w.delay(), kind: evHear, station: l.to, frame: f})
+		w.events.Add(w.now+w.delay(), event{kind: evHear, station: l.to, frame: f})
 	}
 	last := 2 * w.opt.Delay
 	if fr.to < 0 {
 		last = w.opt.Delay
 	}
-	w.events.add(event{at: w.now + last, kind: evTimeout, station: fr.from, frame: f})
+	w.events.Add(w.now+last, event{kind: evTimeout, station: fr.from, frame: f})
 }
 
 // delay is the time of a frame on the air.

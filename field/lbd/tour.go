@@ -64,7 +64,7 @@ func (w *Network) driveSink() {
 	w.tour.Arrivals++
 	w.leave()
 	at := max(w.now, w.sink.Busy()) + w.drive(metres, climb) + ticksOf(w.in.Sink.Turn)
-	w.events.add(event{at: max(at, w.now+1), kind: evArrive, station: int32(len(w.in.Sensors))})
+	w.events.Add(max(at, w.now+1), event{kind: evArrive, station: int32(len(w.in.Sensors))})
 }
 
 // arrive puts the sink where it was driving to.

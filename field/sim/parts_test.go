@@ -8,25 +8,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestScheduleSorts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		times := rapid.SliceOf(rapid.Int64Range(0, 20)).Draw(t, "times")
-		var s schedule
-		for i, at := range times {
-			s.add(at, evMake, int32(i))
-		}
-		slices.Sort(times)
-		last := event{at: -1}
-		for _, at := range times {
-			e := s.take()
-			if e.at != at || e.at == last.at && e.order < last.order {
-				t.Fatalf("%+v after %+v, want time %d", e, last, at)
-			}
-			last = e
-		}
-	})
-}
-
 func TestBufferKeepsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b buffer

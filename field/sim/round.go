@@ -2,6 +2,22 @@ package sim
 
 import "millrace.dev/field"
 
+// event is something that happens at a node or, for visits, at a stop.
+type event struct {
+	kind  kind
+	index int32 // node or visit
+}
+
+type kind uint8
+
+const (
+	evMake   kind = iota // a sensor makes a packet
+	evSent               // a transmission to another node ends
+	evReady              // a node may transmit again
+	evArrive             // a vehicle arrives at a stop
+	evUpload             // a transmission to a vehicle ends
+)
+
 // simulateRound runs one round, and books as many further ones as are sure to be equal.
 func (r *run) simulateRound() {
 	r.steady.open(r)
@@ -14,29 +30,22 @@ func (r *run) simulateRound() {
 	}
 	for i := range r.visits {
 		r.visits[i].turn = 0
-		r.events.add(r.visits[i].arrive, evArrive, int32(i))
+		r.events.Add(r.visits[i].arrive, event{evArrive, int32(i)})
 	}
-	for len(r.events.heap) > 0 && r.events.heap[0].at < r.length {
-		e := r.events.take()
-		r.clock = e.at
+	for r.events.Len() > 0 && r.events.First() < r.length {
+		at, e := r.events.Take()
+		r.clock = at
 		r.handle(e)
 	}
 	r.clock = r.length
 	r.settle()
-	r.carryOver()
+	r.events.Shift(-r.length) // what is still under way
 	if r.news {
 		r.watch()
 	}
 	r.round++
 	r.clock = 0
 	r.steady.close(r)
-}
-
-// carryOver moves what is still under way into the next round.
-func (r *run) carryOver() {
-	for i := range r.events.heap {
-		r.events.heap[i].at -= r.length
-	}
 }
 
 func (r *run) makes(i int) bool {
@@ -54,7 +63,7 @@ func (r *run) scheduleMake(i int) {
 	n, due := &r.nodes[i], r.due(i)
 	if n.made < due {
 		at := (float64(n.made) + n.offset) / float64(due)
-		r.events.add(int64(at*float64(r.length)), evMake, int32(i))
+		r.events.Add(int64(at*float64(r.length)), event{evMake, int32(i)})
 	}
 }
 
@@ -67,7 +76,7 @@ func (r *run) handle(e event) {
 		}
 		n.made++
 		r.res.Made++
-		r.hold(int(e.index), packet{e.at, int32(r.round)})
+		r.hold(int(e.index), packet{r.clock, int32(r.round)})
 		r.scheduleMake(int(e.index))
 	case evSent:
 		r.sent(int(e.index))
@@ -105,7 +114,7 @@ func (r *run) send(i int) {
 	}
 	n.busy = true
 	if r.transmit(i) {
-		r.events.add(r.clock+r.air, evSent, int32(i))
+		r.events.Add(r.clock+r.air, event{evSent, int32(i)})
 	}
 }
 
@@ -161,7 +170,7 @@ func (r *run) sent(i int) {
 		}
 	}
 	if r.pause > 0 {
-		r.events.add(r.clock+r.pause, evReady, int32(i))
+		r.events.Add(r.clock+r.pause, event{evReady, int32(i)})
 		return
 	}
 	n.busy = false
@@ -186,7 +195,7 @@ func (r *run) startUpload(k int) {
 			return
 		}
 		if r.transmit(i) {
-			r.events.add(r.clock+r.upload, evUpload, int32(k))
+			r.events.Add(r.clock+r.upload, event{evUpload, int32(k)})
 			return
 		}
 	}

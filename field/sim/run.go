@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"millrace.dev/field"
+	"millrace.dev/field/internal/events"
 	"millrace.dev/field/mission"
 )
 
@@ -48,7 +49,7 @@ type run struct {
 	rxCost int64
 	nodes  []node
 	visits []visit
-	events schedule
+	events events.Queue[int64, event] // times in nanoseconds since the start of the round
 	random *rand.Rand
 	drawn  bool // something was random in this round
 	round  int

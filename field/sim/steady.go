@@ -60,8 +60,8 @@ func (r *run) fingerprint() uint64 {
 		}
 		all += h
 	}
-	for _, e := range r.events.heap {
-		all += mix(uint64(e.at), uint64(e.kind), uint64(e.index))
+	for at, e := range r.events.All() {
+		all += mix(uint64(at), uint64(e.kind), uint64(e.index))
 	}
 	for i := range r.visits {
 		all += mix(uint64(i), uint64(r.visits[i].overtime), 7)
