@@ -49,9 +49,6 @@ type rival struct {
 }
 
 func runRival(ctx context.Context, in *Instance, opt Options, name string, plan func(*rival) error) (*Plan, error) {
-	if err := in.Validate(); err != nil {
-		return nil, err
-	}
 	net, err := newNetwork(in)
 	if err != nil {
 		return nil, err
@@ -186,23 +183,32 @@ func (r *rival) walkCore(tree *forest) error {
 
 // utilityGreedy is RP-UG: again and again the node with the most transmissions saved per metre of detour becomes a stop.
 func (r *rival) utilityGreedy() error {
+	return r.greedy(20, func(u int32, saved float64) float64 { return saved / (r.detour(u) + 1e-3) })
+}
+
+// weightedRendezvous is WRP: the node with the largest product of hops to the tour and packets forwarded becomes a stop
+// while the tour fits; stops that nothing is sent to are given up.
+func (r *rival) weightedRendezvous() error {
+	return r.greedy(50, func(_ int32, saved float64) float64 { return saved })
+}
+
+// greedy makes the node of most worth a stop, again and again, until that has failed the given number of times. What a stop
+// at a node would save is the packets that it forwards times their hops to the tour.
+func (r *rival) greedy(failures int, worth func(u int32, saved float64) float64) error {
 	failed := make([]bool, r.net.len())
-	for misses := 0; misses < 20; {
+	for failures > 0 {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
 		r.route()
 		best, most := int32(-1), 0.0
 		for _, u := range r.eval.f.order {
-			if r.at[u] || failed[u] || r.eval.f.dist[u] == 0 && r.net.in.Upload == Listen {
-				continue
-			}
 			saved := r.eval.f.packets[u] * float64(r.eval.f.dist[u])
-			if saved == 0 {
+			if saved == 0 || r.at[u] || failed[u] {
 				continue
 			}
-			if utility := saved / (r.detour(u) + 1e-3); utility > most {
-				best, most = u, utility
+			if w := worth(u, saved); w > most {
+				best, most = u, w
 			}
 		}
 		if best < 0 {
@@ -210,7 +216,7 @@ func (r *rival) utilityGreedy() error {
 		}
 		if !r.add(best) {
 			failed[best] = true
-			misses++
+			failures--
 		}
 	}
 	return nil
@@ -218,46 +224,8 @@ func (r *rival) utilityGreedy() error {
 
 // detour is by how much the tour grows when u is inserted at the best place.
 func (r *rival) detour(u int32) float64 {
-	a := anchor{pos: r.net.pos[u], alt: r.net.alt[u], node: u}
-	depot, least := r.net.depot(), 0.0
-	first := true
-	for _, t := range r.cur.tours {
-		for i := range t {
-			before, after := neighboursOf(t, depot, i)
-			for _, pair := range [2][2]*anchor{{before, &t[i]}, {&t[i], after}} {
-				if grow := r.net.leg(pair[0], &a) + r.net.leg(&a, pair[1]) - r.net.leg(pair[0], pair[1]); first || grow < least {
-					least, first = grow, false
-				}
-			}
-		}
-	}
+	_, _, least := r.cur.cheapest(&anchor{pos: r.net.pos[u], alt: r.net.alt[u], node: u})
 	return max(least, 0) + r.net.turnCost()
-}
-
-// weightedRendezvous is WRP: the node with the largest product of hops to the tour and packets forwarded becomes a stop
-// while the tour fits; stops that nothing is sent to are given up.
-func (r *rival) weightedRendezvous() error {
-	failed := make([]bool, r.net.len())
-	for misses := 0; misses < 50; {
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
-		r.route()
-		best, most := int32(-1), 0.0
-		for _, u := range r.eval.f.order {
-			if weight := r.eval.f.packets[u] * float64(r.eval.f.dist[u]); weight > most && !r.at[u] && !failed[u] {
-				best, most = u, weight
-			}
-		}
-		if best < 0 {
-			break
-		}
-		if !r.add(best) {
-			failed[best] = true
-			misses++
-		}
-	}
-	return nil
 }
 
 // clusterHeads is CB: positions are divided into the most clusters (Lloyd's iteration) whose heads, the nodes nearest to

@@ -93,13 +93,13 @@ type Sink struct {
 // Instance is one planning problem.
 type Instance struct {
 	Sensors     []Sensor   `json:"sensors"`
-	Range       float64    `json:"range"`        // radio range in metres; not used when Links are given
-	Links       []Link     `json:"links"`        // when not nil these are the radio graph
-	UploadRange float64    `json:"upload_range"` // metres at which the sink hears a sensor; 0 means Range
-	Obstacles   []Obstacle `json:"obstacles"`
-	Depot       *Point     `json:"depot"`     // where each tour starts and ends; nil leaves the start free
-	DepotAlt    float64    `json:"depot_alt"` // metres
-	Sinks       int        `json:"sinks"`     // number of vehicles; 0 means 1
+	Range       float64    `json:"range"`          // radio range in metres; not used when Links are given
+	Links       []Link     `json:"links,omitzero"` // when not nil these are the radio graph
+	UploadRange float64    `json:"upload_range"`   // metres at which the sink hears a sensor; 0 means Range
+	Obstacles   []Obstacle `json:"obstacles,omitzero"`
+	Depot       *Point     `json:"depot,omitzero"` // where each tour starts and ends; nil leaves the start free
+	DepotAlt    float64    `json:"depot_alt"`      // metres
+	Sinks       int        `json:"sinks"`          // number of vehicles; 0 means 1
 	Sink        Sink       `json:"sink"`
 	Upload      Upload     `json:"upload"`
 	Energy      Energy     `json:"energy"`

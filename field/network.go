@@ -26,7 +26,11 @@ type network struct {
 	anchored bool
 }
 
+// newNetwork validates the instance and prepares it.
 func newNetwork(in *Instance) (*network, error) {
+	if err := in.Validate(); err != nil {
+		return nil, err
+	}
 	net := &network{in: in, reach: in.Reach()}
 	most := 0.0
 	for i := range in.Sensors {

@@ -11,9 +11,6 @@ import (
 // be kept. Only the places of the old plan are used, so sensors may be renumbered. Its certificate is only that every
 // sensor sends its own packets.
 func Replan(ctx context.Context, in *Instance, old *Plan, opt Options) (*Plan, error) {
-	if err := in.Validate(); err != nil {
-		return nil, err
-	}
 	net, err := newNetwork(in)
 	if err != nil {
 		return nil, err

@@ -239,25 +239,31 @@ func (net *network) cut(whole []anchor, most float64) [][]anchor {
 	return pieces
 }
 
-// insert puts an anchor where the route grows least.
-func (r *route) insert(a anchor) {
+// cheapest is the tour and the place in it at which the route grows least by an anchor, and by how much; the tour is -1 when
+// there is none.
+func (r *route) cheapest(a *anchor) (tour, place int, grow float64) {
 	depot := r.net.depot()
-	bestTour, bestPlace, least := -1, 0, math.Inf(1)
+	tour, grow = -1, math.Inf(1)
 	for k, t := range r.tours {
 		for i := range t {
 			_, after := neighboursOf(t, depot, i)
-			if grow := r.net.leg(&t[i], &a) + r.net.leg(&a, after) - r.net.leg(&t[i], after); grow < least {
-				bestTour, bestPlace, least = k, i+1, grow
+			if g := r.net.leg(&t[i], a) + r.net.leg(a, after) - r.net.leg(&t[i], after); g < grow {
+				tour, place, grow = k, i+1, g
 			}
 		}
 		if depot != nil && len(t) > 0 {
-			if grow := r.net.leg(depot, &a) + r.net.leg(&a, &t[0]) - r.net.leg(depot, &t[0]); grow < least {
-				bestTour, bestPlace, least = k, 0, grow
+			if g := r.net.leg(depot, a) + r.net.leg(a, &t[0]) - r.net.leg(depot, &t[0]); g < grow {
+				tour, place, grow = k, 0, g
 			}
 		}
 	}
-	if bestTour >= 0 {
-		r.tours[bestTour] = slices.Insert(r.tours[bestTour], bestPlace, a)
+	return tour, place, grow
+}
+
+// insert puts an anchor where the route grows least.
+func (r *route) insert(a anchor) {
+	if tour, place, _ := r.cheapest(&a); tour >= 0 {
+		r.tours[tour] = slices.Insert(r.tours[tour], place, a)
 	}
 }
 

@@ -21,9 +21,6 @@ func (o Options) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(o.
 
 // Solve plans the collection. The error is an [*InputError], an [*InfeasibleError] or the context's.
 func Solve(ctx context.Context, in *Instance, opt Options) (*Plan, error) {
-	if err := in.Validate(); err != nil {
-		return nil, err
-	}
 	opt.report("graph", 0, 1)
 	net, err := newNetwork(in)
 	if err != nil {

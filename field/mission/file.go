@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"millrace.dev/field"
 	"millrace.dev/internal/durable"
@@ -111,12 +112,8 @@ func (m *Mission) verify() error {
 	if m.Instance == nil || m.Plan == nil {
 		return errors.New("the instance or the plan is missing")
 	}
-	known := false
-	for _, v := range Vehicles {
-		known = known || v == m.Vehicle
-	}
-	if !known {
-		return fmt.Errorf("vehicle %q is none of %v", m.Vehicle, Vehicles)
+	if !slices.Contains(Vehicles, m.Vehicle) {
+		return fmt.Errorf("vehicle %q is none of %s", m.Vehicle, kinds())
 	}
 	if err := m.Instance.Validate(); err != nil {
 		return err

@@ -126,6 +126,24 @@ func TestVisitsKeepThePlansTime(t *testing.T) {
 	}
 }
 
+// What an instance does not have is not in the file, and an empty list of links stays one: without it links would follow from the range.
+func TestFileNamesNothingAbsent(t *testing.T) {
+	m := planned(t, func(in *field.Instance) { in.Depot = nil })
+	m.Frame = nil
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(b.Bytes(), []byte("null")) {
+		t.Errorf("%.300s", b.String())
+	}
+	text, err := json.Marshal(field.Instance{Links: []field.Link{}})
+	var back field.Instance
+	if err = errors.Join(err, json.Unmarshal(text, &back)); err != nil || back.Links == nil {
+		t.Errorf("%v, links %v", err, back.Links)
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	var b bytes.Buffer
 	if err := planned(t, nil).Write(&b); err != nil {
@@ -157,8 +175,12 @@ func TestReadRefuses(t *testing.T) {
 		if err := m.Write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(&b, "p.json"); (err == nil) != (name == "frame") {
+		_, err := Read(&b, "p.json")
+		if (err == nil) != (name == "frame") {
 			t.Errorf("%s: %v", name, err)
+		}
+		if name == "vehicle" && !strings.Contains(err.Error(), `"tank" is none of copter, plane, rover, boat`) {
+			t.Error(err)
 		}
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"millrace.dev/field"
@@ -24,6 +25,15 @@ const (
 // Vehicles lists all kinds.
 var Vehicles = []Vehicle{Copter, Plane, Rover, Boat}
 
+// kinds are the names of all vehicles, as in a sentence.
+func kinds() string {
+	names := make([]string, len(Vehicles))
+	for i, v := range Vehicles {
+		names[i] = string(v)
+	}
+	return strings.Join(names, ", ")
+}
+
 // flies tells whether the vehicle takes off.
 func (v Vehicle) flies() bool { return v == Copter || v == Plane }
 
@@ -31,9 +41,9 @@ func (v Vehicle) flies() bool { return v == Copter || v == Plane }
 type Mission struct {
 	Instance *field.Instance `json:"instance"`
 	Plan     *field.Plan     `json:"plan"`
-	Frame    *geo.Frame      `json:"frame"`   // nil when nobody knows where on the Earth the plane lies
-	Vehicle  Vehicle         `json:"vehicle"` //
-	Height   float64         `json:"height"`  // metres above the ground in level flight; not used by rovers and boats
+	Frame    *geo.Frame      `json:"frame,omitzero"` // nil when nobody knows where on the Earth the plane lies
+	Vehicle  Vehicle         `json:"vehicle"`        //
+	Height   float64         `json:"height"`         // metres above the ground in level flight; not used by rovers and boats
 }
 
 // ErrNoFrame is returned when a file needs places on the Earth and the mission has no frame.
