@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -44,7 +45,9 @@ type Burst struct {
 	GC      uint32  `json:"gc"`      // garbage collections
 }
 
-// Peer is a running peer process. It must be closed.
+// Peer is a running peer process. It stands still but for the time between a request and its answer:
+// the threads of some libraries spin for as long as a tenth of a second after their work, and would
+// take a CPU from whose turn is next. It must be closed.
 type Peer struct {
 	Info   Info
 	cmd    *exec.Cmd
@@ -85,6 +88,10 @@ func start(ctx context.Context, c Command, logs string) (*Peer, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append(cleanEnv(os.Environ()), c.Env...)
 	cmd.Stderr = log
+	// A process group of its own is signalled as a whole. If this process dies, the kernel wakes and
+	// ends the group, which no shell knows.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		cancel()
@@ -117,9 +124,17 @@ next:
 	return clean
 }
 
-// ask sends a request and decodes the answer; an answer with an "error" is a *PeerError.
+// signal sends a signal to the peer and its children. One that is dead shows itself when it is asked.
+func (p *Peer) signal(s syscall.Signal) {
+	syscall.Kill(-p.cmd.Process.Pid, s) //nolint:errcheck // the next read tells
+}
+
+// ask lets the peer run until it has answered a request, and decodes the answer; one with an "error"
+// is a *PeerError.
 func (p *Peer) ask(answer any, words ...string) error {
 	request := strings.Join(words, " ")
+	p.signal(syscall.SIGCONT)
+	defer p.signal(syscall.SIGSTOP)
 	if _, err := fmt.Fprintln(p.in, request); err != nil {
 		return fmt.Errorf("peer died before %q, see %s: %w", request, p.log.Name(), err)
 	}
@@ -165,6 +180,7 @@ func (p *Peer) Run(row, variant string, steps int) (Burst, error) {
 // Close ends the process.
 func (p *Peer) Close() {
 	p.in.Close()
+	p.signal(syscall.SIGCONT)
 	ended := time.AfterFunc(5*time.Second, p.cancel)
 	p.cmd.Wait() //nolint:errcheck // the peer has been asked to end; how it does is of no interest
 	ended.Stop()

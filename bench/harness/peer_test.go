@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
 // TestMain makes the test binary a peer when it is told so: row "sleep" sleeps a millisecond a
-// step, "broken" cannot be built, "nan" has no finite result.
+// step, "spin" leaves a thread spinning, "broken" cannot be built, "nan" has no finite result.
 func TestMain(m *testing.M) {
 	if os.Getenv("BENCH_TEST_PEER") == "" {
 		os.Exit(m.Run())
@@ -30,6 +32,13 @@ func TestMain(m *testing.M) {
 		case verb == "run" && row == "nan":
 			fmt.Printf(`{"wall":0.1,"cpu":0.1,"steps":%d,"loss":1e999}`+"\n", steps)
 		case verb == "run":
+			if row == "spin" {
+				var stop atomic.Bool
+				go func() {
+					for !stop.Load() {
+					}
+				}()
+			}
 			time.Sleep(time.Duration(steps) * time.Millisecond)
 			fmt.Printf(`{"wall":%g,"cpu":%g,"steps":%d,"loss":1}`+"\n", 1e-3*float64(steps), 1e-6*float64(steps), steps)
 		default:
@@ -104,4 +113,33 @@ func TestDeadPeerNamesItsLog(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "sleeper.log") {
 		t.Errorf("error of a dead peer: %v", err)
 	}
+}
+
+// A peer that has answered spins on in a thread; only a stopped one uses no CPU until it is asked again.
+func TestPeerStandsStillBetweenRequests(t *testing.T) {
+	p := startSleeper(t)
+	for range 2 {
+		if _, err := p.Run("spin", "a", 1); err != nil {
+			t.Fatal(err)
+		}
+		if state := stateOf(t, p); state != "T" {
+			t.Errorf("the peer is in state %s after its answer, want T, stopped", state)
+		}
+	}
+}
+
+// stateOf gives a process the moment it takes to notice a signal.
+func stateOf(t *testing.T, p *Peer) (state string) {
+	t.Helper()
+	for range 100 {
+		text, err := exec.Command("ps", "-o", "state=", "-p", fmt.Sprint(p.cmd.Process.Pid)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state = strings.TrimSpace(string(text))[:1]; state == "T" {
+			return state
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return state
 }

@@ -29,7 +29,7 @@ type Pace struct {
 	Rounds int
 }
 
-// settle is the pause before each turn, in which the threads of the turn before stop spinning.
+// settle is the pause before each turn, in which the machine finishes what the turn before left behind.
 const settle = 5 * time.Millisecond
 
 // Race loads all entrants, lets them take turns, and drops them.
