@@ -5,9 +5,10 @@
 #   ./test.sh short   the quick loop: this platform only, no race detector, no
 #                     fuzzing, and the pages of the manual are read but not run
 #
-# Installs what is missing (a C compiler for the race detector) on Debian and
-# its kin. Prints a line per stage, the output of what fails, and at the end
-# the failures again and "N passed, N failed".
+# Installs what is missing (a C compiler for the race detector, Chromium for
+# pages, Node and Python for readers of our files) on Debian and its kin. Prints
+# a line per stage, the output of what fails, and at the end the failures again
+# and "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 
@@ -40,7 +41,13 @@ if ! command -v go >/dev/null; then
 	echo "please install Go: https://go.dev/dl" >&2
 	exit 1
 fi
-if [ -z "$short" ] && ! command -v gcc >/dev/null; then install gcc libc6-dev; fi
+if [ -z "$short" ]; then
+	command -v gcc >/dev/null || install gcc libc6-dev
+	command -v chromium >/dev/null || install chromium
+	command -v npm >/dev/null || install nodejs npm
+	python3 -c 'import ensurepip' 2>/dev/null || install python3-venv
+	[ -d .venv ] || python3 -m venv .venv || exit 1
+fi
 go build -o "$work/testsum" ./internal/cmd/testsum || exit 1
 
 # check STAGE COMMAND… is one test; tests STAGE ARGUMENT… is a run of go test.
@@ -61,8 +68,13 @@ generated() { # the generator of a package leaves no difference
 	cksum "$1"/*.go "$1"/*.s >"$work/before"
 	go generate "./$1" && cksum "$1"/*.go "$1"/*.s | diff "$work/before" -
 }
+mission_readers() { # independent readers of the files that autopilots fly
+	.venv/bin/pip install -q -r field/mission/testdata/requirements.txt &&
+		mkdir -p .venv/node && cp field/mission/testdata/package.json .venv/node/ &&
+		npm install --silent --no-audit --no-fund --prefix .venv/node
+}
 bench_builds() { go -C bench vet ./... && go -C bench build -o "$work/bench/" ./...; }
-export -f formatted vetted_for generated bench_builds
+export -f formatted vetted_for generated mission_readers bench_builds
 
 check "gofmt" bash -c formatted
 check "go vet" go vet ./...
@@ -73,6 +85,7 @@ ours '*_asm/go.mod' | while read -r file; do
 	check "go generate in $package" bash -c "generated $package"
 done
 if [ -f bench/go.mod ]; then check "bench builds" bash -c bench_builds; fi
+if [ -z "$short" ]; then check "readers of missions" bash -c mission_readers; fi
 
 tests "tests" ${short:+-short} ./...
 for level in generic avx2; do # the kernels once more at each lower level
@@ -99,8 +112,6 @@ fi
 # The Python client is tested against a current PyTorch, which a newcomer is spared.
 if [ -d python ]; then
 	if [ "${CI-}" = true ]; then
-		if ! python3 -c 'import ensurepip' 2>/dev/null; then install python3-venv; fi
-		[ -d .venv ] || python3 -m venv .venv
 		check "python environment" .venv/bin/pip install -q -r python/requirements-test.txt
 		check "python client" .venv/bin/python -m unittest discover -s python
 	else
