@@ -1,5 +1,7 @@
 package graph
 
+import "fmt"
+
 // Optimize returns an equivalent graph that costs less to run; g itself is left alone. Values
 // are new, so look them up by the names of inputs, params, states, outputs and gradients, all
 // of which are kept. Results differ from those of g by rounding only.
@@ -17,15 +19,31 @@ package graph
 //
 // Optimize keeps the order of nodes where it can; a fused node stands at the place of the first
 // of its parts at which all operands exist. Updates stay where they are: see ScheduleUpdates.
+//
+// Every pass is followed by Check, so that a faulty one is named and nothing is built on its result.
 func Optimize(g *Graph) (*Graph, error) {
-	rewrites := []rule{canonicalise(), canonicalise(), foldNorm, maskEarly, maskEarly, sinkReshape, canonicalise()}
-	for _, r := range rewrites {
-		next, err := rewrite(g, r)
+	passes := []struct {
+		name string
+		rule rule
+	}{
+		{"canonicalise", canonicalise()}, {"canonicalise again", canonicalise()},
+		{"fold batch norm", foldNorm},
+		{"mask early", maskEarly}, {"mask early again", maskEarly},
+		{"sink reshapes", sinkReshape}, {"canonicalise at last", canonicalise()},
+	}
+	for _, p := range passes {
+		next, err := rewrite(g, p.rule)
 		if err != nil {
 			return nil, err
 		}
 		g = dropDead(next)
+		if err := g.Check(); err != nil {
+			return nil, fmt.Errorf("after the pass %q: %w", p.name, err)
+		}
 	}
 	fuse(g)
-	return g, g.Check()
+	if err := g.Check(); err != nil {
+		return nil, fmt.Errorf("after the pass \"fuse\": %w", err)
+	}
+	return g, nil
 }
