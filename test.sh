@@ -48,7 +48,7 @@ if [ -z "$short" ]; then
 	python3 -c 'import ensurepip' 2>/dev/null || install python3-venv
 	[ -d .venv ] || python3 -m venv .venv || exit 1
 fi
-go build -o "$work/testsum" ./internal/cmd/testsum || exit 1
+go build -o "$work/testsum" ./internal/cmd/testsum && go build -o "$work/staticcheck" honnef.co/go/tools/cmd/staticcheck || exit 1
 
 # check STAGE COMMAND… is one test; tests STAGE ARGUMENT… is a run of go test.
 check() { "$work/testsum" check "$log" "$@"; }
@@ -66,25 +66,27 @@ vetted_for() { GOOS=${1%/*} GOARCH=${1#*/} go vet ./...; }
 generated() { # the generator of a package leaves no difference
 	grep -q '^//go:generate' "$1"/*.go || return 1
 	cksum "$1"/*.go "$1"/*.s >"$work/before"
-	go generate "./$1" && cksum "$1"/*.go "$1"/*.s | diff "$work/before" -
+	go -C "$1/_asm" vet . && go -C "$1/_asm" test . && go generate "./$1" && cksum "$1"/*.go "$1"/*.s | diff "$work/before" -
 }
 mission_readers() { # independent readers of the files that autopilots fly
 	.venv/bin/pip install -q -r field/mission/testdata/requirements.txt &&
 		mkdir -p .venv/node && cp field/mission/testdata/package.json .venv/node/ &&
 		npm install --silent --no-audit --no-fund --prefix .venv/node
 }
-bench_builds() { go -C bench vet ./... && go -C bench build -o "$work/bench/" ./...; }
-export -f formatted vetted_for generated mission_readers bench_builds
+bench_works() { # a module of its own
+	go -C bench vet ./... && (cd bench && "$work/staticcheck" ./...) && go -C bench build -o "$work/bench/" ./... && go -C bench test ./...
+}
+export -f formatted vetted_for generated mission_readers bench_works
 
 check "gofmt" bash -c formatted
 check "go vet" go vet ./...
-check "staticcheck" go tool staticcheck ./...
+check "staticcheck" "$work/staticcheck" ./...
 if command -v shellcheck >/dev/null; then check "shellcheck" shellcheck test.sh .ci/run; fi
 ours '*_asm/go.mod' | while read -r file; do
 	package=${file%/_asm/go.mod}
 	check "go generate in $package" bash -c "generated $package"
 done
-if [ -f bench/go.mod ]; then check "bench builds" bash -c bench_builds; fi
+if [ -f bench/go.mod ]; then check "benches" bash -c bench_works; fi
 if [ -z "$short" ]; then check "readers of missions" bash -c mission_readers; fi
 
 tests "tests" ${short:+-short} ./...
