@@ -396,10 +396,7 @@ func (s *solver) newSeeder() *seeder {
 		roots = append(roots, d.base[i].keep[0])
 	}
 	slices.Sort(roots)
-	d.tree.grow(roots)
-	d.tree.even = false // the sources are roots, whose load is given: it is their branches that must come out alike
-	d.tree.relieve(2*ownFloor(s.net), 4)
-	d.tree.reorder()
+	d.tree.growReference(roots)
 	d.keys = coreKeys(d.tree)
 	return d
 }

@@ -1,14 +1,25 @@
 """Makes field/testdata/milp.json: small instances of the Buffer model with their optimum, proven by HiGHS.
 
-    python3 -m venv env && env/bin/pip install highspy
-    env/bin/python milp.py ../../field/testdata/milp.json 0-8 18-31 36-40 54-58 72-76 90-94
+    python3 -m venv env && env/bin/pip install highspy==1.16.0
+    env/bin/python milp.py ../../field/testdata/milp.json 0-8 18-31 36-40 54-58 72-76 90-94 12-17 32-35
 
-For a maximal load B the program is: choose stops y and edges x of a round through them (2 on an edge that is driven to
-and fro), and give every other sensor one next hop p among its neighbours, with flow f of packets on it, so that no sensor
-passes on more than B; z says at which stop a sensor's packets end, which is the same for both ends of a hop; minimise the round's length. Rounds in several pieces are cut off as they appear. B is feasible when
-the length is within the limit, and is found by bisection over whole numbers; an instance on which HiGHS does not prove
-an answer in time is left out.
+An instance is named by a seed, which gives 8 to 25 sensors. A stop transmits what its whole tree carries and nobody in the tree
+transmits more. So a largest load of at most B is possible on a set of stops exactly when the sensors can be divided into
+connected parts of at most B packets with one of the stops in each; and it stays possible when stops are added. That divides the
+problem in two, both integer programs (logic-based Benders decomposition, Hooker and Ottosson 2003):
+
+    rounds      stops y and the edges x of a round through them (2 on one that is driven to and fro) that is no longer
+                than the limit; rounds in several pieces are cut off as they appear.
+    divisions   for given stops: one next hop p for every other sensor, with the flow f of packets on it, so that no stop receives
+                more than B. As every sensor adds packets to the flow, next hops cannot run in circles.
+
+Stops without a division are made as many as possible while they have none; at least one of the sensors left must be a stop in every
+solution, which is a constraint for the rounds, and holds for smaller B as well. When a division is found, B falls below
+its largest load; when no round is left, the last division is optimal. An instance for which HiGHS does not prove an answer in time is
+left out, so the file holds proven optima only.
 """
+import argparse
+import itertools
 import json
 import math
 import random
@@ -17,75 +28,162 @@ import time
 
 import highspy
 
-TIME = 40.0  # seconds for one program
+TINY = 1e-6
 
 
-def solve(pos, weight, reach, load, limit):
-    """Whether a round of at least two stops within the limit has maximal load at most load; raises TimeoutError when unproven."""
-    n, total = len(pos), sum(weight)
+def program():
     h = highspy.Highs()
     h.setOptionValue("output_flag", False)
     h.setOptionValue("threads", 1)
-    h.setOptionValue("objective_bound", limit + 1e-6)
-    h.setOptionValue("objective_target", limit + 1e-6)
-    dist = lambda i, j: math.dist(pos[i], pos[j])
-    near = [[j for j in range(n) if j != i and dist(i, j) <= reach] for i in range(n)]
-    y = [h.addBinary() for _ in range(n)]
-    x = {(i, j): h.addIntegral(lb=0, ub=2, obj=dist(i, j)) for i in range(n) for j in range(i)}
-    p = {(i, j): h.addBinary() for i in range(n) for j in near[i]}
-    f = {(i, j): h.addVariable(lb=0, ub=load) for i in range(n) for j in near[i]}
-    z = {(i, s): y[i] if i == s else h.addVariable(lb=0, ub=1) for i in range(n) for s in range(n)}
-    edge = lambda i, j: x[max(i, j), min(i, j)]
-    for i in range(n):
-        h.addConstr(sum(edge(i, j) for j in range(n) if j != i) == 2 * y[i])
-        h.addConstr(sum([p[i, j] for j in near[i]], y[i] + 0) == 1)
-        passed = sum([f[j, i] for j in near[i]], 0 * y[i] + weight[i])
-        h.addConstr(passed <= load)
-        sent = sum([f[i, j] for j in near[i]], 0 * y[i])
-        h.addConstr(sent >= passed - load * y[i])  # all goes on unless i is a stop
-        for j in near[i]:
-            h.addConstr(f[i, j] <= load * p[i, j])
-            h.addConstr(f[i, j] >= weight[i] * p[i, j])
-            if j < i:
-                h.addConstr(p[i, j] + p[j, i] <= 1)
-        h.addConstr(sum(z[i, s] for s in range(n)) == 1)
-        h.addConstr(sum(weight[s] * z[s, i] for s in range(n)) <= load * y[i])
-        for s in range(n):
-            if s != i:
-                h.addConstr(z[s, i] <= y[i])
-        for j in near[i]:
-            for s in range(n):
-                h.addConstr(p[i, j] + z[i, s] - z[j, s] <= 1)
-    h.addConstr(sum(y) >= max(2, math.ceil(total / load)))
-    end = time.monotonic() + TIME
-    while True:
-        h.setOptionValue("time_limit", h.getRunTime() + max(0.1, end - time.monotonic()))
-        h.minimize()
-        status, info = h.getModelStatus(), h.getInfo()
-        if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kObjectiveBound):
-            return False
-        if info.mip_dual_bound > limit + 1e-6:
-            return False
-        if info.primal_solution_status != 2 or info.objective_function_value > limit + 1e-6:
-            if status == highspy.HighsModelStatus.kOptimal:
-                return False
+    h.setOptionValue("mip_rel_gap", 0.0)
+    return h
+
+
+class Instance:
+    def __init__(self, pos, weight, reach, limit, seconds):
+        self.pos, self.weight, self.limit = pos, weight, limit
+        self.n = len(pos)
+        self.all = range(self.n)
+        self.dist = [[math.dist(a, b) for b in pos] for a in pos]
+        self.near = [[j for j in self.all if j != i and self.dist[i][j] <= reach] for i in self.all]
+        self.end = time.monotonic() + seconds
+        self.known = {}  # stops -> largest load that is proven to be least
+        self.cuts = []
+
+    def run(self, h):
+        """Solves; the status is one of infeasible, optimal and (with an objective_target) target."""
+        left = self.end - time.monotonic()
+        if left <= 0:
             raise TimeoutError
-        value = h.getSolution().col_value
-        stops = [i for i in range(n) if value[y[i].index] > 0.5]
-        pieces = parts(stops, lambda i, j: value[edge(i, j).index] > 0.5)
-        if len(pieces) == 1:
-            return True
-        for piece in pieces:
-            outside = [j for j in range(n) if j not in piece]
-            cut = sum(edge(i, j) for i in piece for j in outside)
-            other = next(s for s in stops if s not in piece)
-            for i in piece:
-                h.addConstr(cut >= 2 * y[i] + 2 * y[other] - 2)
+        h.setOptionValue("time_limit", h.getRunTime() + left)
+        h.minimize()
+        status = h.getModelStatus()
+        known = highspy.HighsModelStatus
+        if status not in (known.kInfeasible, known.kOptimal, known.kObjectiveTarget):
+            raise TimeoutError
+        return status
+
+    def division(self, stops):
+        """The least largest load with the given stops, math.inf when a sensor reaches none of them."""
+        stops = frozenset(stops)
+        if stops in self.known:
+            return self.known[stops]
+        h = program()
+        most = h.addVariable(lb=max(self.weight), obj=1)
+        total = sum(self.weight)
+        p = {(i, j): h.addBinary() for i in self.all if i not in stops for j in self.near[i]}
+        f = {e: h.addVariable(lb=0, ub=total) for e in p}
+        for i in self.all:
+            received = sum([f[j, i] for j in self.near[i] if (j, i) in f], 0 * most + self.weight[i])
+            if i in stops:
+                h.addConstr(received <= most)
+                continue
+            if not self.near[i]:
+                return math.inf
+            h.addConstr(sum(p[i, j] for j in self.near[i]) == 1)
+            h.addConstr(sum(f[i, j] for j in self.near[i]) == received)
+            for j in self.near[i]:
+                h.addConstr(f[i, j] >= self.weight[i] * p[i, j])
+                h.addConstr(f[i, j] <= (total - self.weight[j]) * p[i, j])
+                h.addConstr(f[i, j] <= most - self.weight[j])
+                if j < i and (j, i) in p:
+                    h.addConstr(p[i, j] + p[j, i] <= 1)
+        value = math.inf
+        if self.run(h) == highspy.HighsModelStatus.kOptimal:
+            value = round(h.getInfo().objective_function_value)
+        self.known[stops] = value
+        return value
+
+    def grown(self, stops, load, rng, allowed):
+        """The stops with more, in random order, that are allowed and keep the largest load at the given one or above."""
+        stops, rest = set(stops), [i for i in self.all if i not in stops]
+        rng.shuffle(rest)
+        for i in rest:
+            if allowed(stops | {i}) and self.division(stops | {i}) >= load:
+                stops.add(i)
+        return stops
+
+    def round_length(self, stops):
+        """The length of a good round: nearest insertion, then 2-opt. Only used to choose among stops."""
+        order = []
+        for i in sorted(stops):
+            grow = lambda k: self.dist[order[k - 1]][i] + self.dist[i][order[k]] - self.dist[order[k - 1]][order[k]]
+            order.insert(min(range(len(order)), key=grow) if order else 0, i)
+        better = True
+        while better:
+            better = False
+            for a, b in itertools.combinations(range(len(order)), 2):
+                turned = order[:a] + order[a:b + 1][::-1] + order[b + 1:]
+                if self.length(turned) < self.length(order) - TINY:
+                    order, better = turned, True
+        return self.length(order)
+
+    def length(self, order):
+        return sum(self.dist[order[k - 1]][order[k]] for k in range(len(order)))
+
+    def rounds(self, least):
+        """The program of the rounds."""
+        h = program()
+        h.setOptionValue("objective_target", self.limit + TINY)
+        y = [h.addBinary() for _ in self.all]
+        x = {(i, j): h.addIntegral(lb=0, ub=2, obj=self.dist[i][j]) for i in self.all for j in range(i)}
+        for i in self.all:
+            h.addConstr(sum(x[max(i, j), min(i, j)] for j in self.all if j != i) == 2 * y[i])
+            for j in range(i):
+                h.addConstr(x[i, j] <= 2 * y[i])
+                h.addConstr(x[i, j] <= 2 * y[j])
+        h.addConstr(sum(self.dist[i][j] * x[i, j] for i, j in x) <= self.limit + TINY)
+        h.addConstr(sum(y) >= least)
+        return h, x, y
+
+    def next_stops(self, h, x, y):
+        """Stops of a round within the limit that no constraint excludes; None when there are none."""
+        while True:
+            if self.run(h) == highspy.HighsModelStatus.kInfeasible:
+                return None
+            value = h.getSolution().col_value
+            if h.getInfo().objective_function_value > self.limit + 2 * TINY:
+                return None
+            stops = [i for i in self.all if value[y[i].index] > 0.5]
+            pieces = parts(stops, lambda i, j: value[x[max(i, j), min(i, j)].index] > 0.5)
+            if len(pieces) == 1:
+                return stops
+            for piece in pieces:
+                outside = [j for j in self.all if j not in piece]
+                leaving = sum(x[max(i, j), min(i, j)] for i in piece for j in outside)
+                other = next(s for s in stops if s not in piece)
+                for i in piece:
+                    h.addConstr(leaving >= 2 * y[i] + 2 * y[other] - 2)
+
+    def optimum(self, rng):
+        """The least largest load, None when no round within the limit serves everybody."""
+        best = min(self.division({i}) for i in self.all)  # a round of one stop
+        h, x, y = self.rounds(2)
+        fits = lambda stops: self.round_length(stops) <= self.limit
+        while best > max(self.weight):
+            stops = self.next_stops(h, x, y)
+            if stops is None:
+                break
+            reached = self.division(stops)
+            if reached >= best:
+                stops = self.grown(stops, best, rng, fits)
+            for i in self.all:  # a stop more may be within the limit
+                if reached >= best and i not in stops and fits(set(stops) | {i}):
+                    reached = min(reached, self.division(set(stops) | {i}))
+            if reached < best:
+                best = reached
+                h.addConstr(sum(y) >= math.ceil(sum(self.weight) / max(best - 1, 1)))
+                continue
+            for _ in range(4):
+                most = self.grown(stops, best, rng, lambda _: True)
+                out = [i for i in self.all if i not in most]
+                h.addConstr(sum(y[i] for i in out) >= 1)
+        return None if best == math.inf else best
 
 
-def parts(stops, joined):
-    """The pieces of the graph on the stops."""
-    left, pieces = set(stops), []
+def parts(nodes, joined):
+    """The connected pieces of a graph."""
+    left, pieces = set(nodes), []
     while left:
         piece, queue = set(), [left.pop()]
         while queue:
@@ -98,40 +196,36 @@ def parts(stops, joined):
     return pieces
 
 
-def optimum(pos, weight, reach, limit):
-    """The least maximal load, or None when no round fits."""
-    low, high = max(weight), sum(weight) + 1
-    near = lambda i, j: math.dist(pos[i], pos[j]) <= reach
-    if len(parts(range(len(pos)), near)) == 1:
-        high = sum(weight)  # with one stop
-    while low < high:
-        mid = (low + high) // 2
-        if solve(pos, weight, reach, mid, limit):
-            high = mid
-        else:
-            low = mid + 1
-    return low if low <= sum(weight) else None
+def sample(seed):
+    """Positions, weights, reach and limit of an instance."""
+    rng = random.Random(seed)
+    n = 8 + seed % 18
+    side = 10 * round(math.sqrt(n) * 24 / 10)
+    pos = [(round(rng.uniform(0, side), 1), round(rng.uniform(0, side), 1)) for _ in range(n)]
+    weight = [rng.choice([1, 1, 1, 2, 4]) for _ in range(n)]
+    return pos, weight, 30.0, round(side * rng.uniform(0.5, 3.0), 1)
 
 
 def main():
-    out, cases = sys.argv[1], []
-    ranges = [tuple(map(int, a.split("-"))) for a in sys.argv[2:]]
-    for seed in (s for first, last in ranges for s in range(first, last + 1)):
-        rng = random.Random(seed)
-        n = 8 + seed % 18
-        side = 10 * round(math.sqrt(n) * 24 / 10)
-        pos = [(round(rng.uniform(0, side), 1), round(rng.uniform(0, side), 1)) for _ in range(n)]
-        weight = [rng.choice([1, 1, 1, 2, 4]) for _ in range(n)]
-        reach, limit = 30.0, round(side * rng.uniform(0.5, 3.0), 1)
-        try:
-            best = optimum(pos, weight, reach, limit)
-        except TimeoutError:
-            print(f"seed {seed}, {n} sensors: not proven in time", file=sys.stderr)
-            continue
-        print(f"seed {seed}, {n} sensors, limit {limit}: {best}", file=sys.stderr, flush=True)
-        if best is not None:
-            cases.append({"positions": pos, "weights": weight, "range": reach, "limit": limit, "optimum": best})
-    with open(out, "w") as file:
+    args = argparse.ArgumentParser()
+    args.add_argument("out")
+    args.add_argument("seeds", nargs="+", help="FIRST-LAST")
+    args.add_argument("--seconds", type=float, default=300, help="for one instance")
+    args = args.parse_args()
+    cases = []
+    for first, last in (map(int, a.split("-")) for a in args.seeds):
+        for seed in range(first, last + 1):
+            pos, weight, reach, limit = sample(seed)
+            start = time.monotonic()
+            try:
+                best = Instance(pos, weight, reach, limit, args.seconds).optimum(random.Random(seed))
+            except TimeoutError:
+                print(f"seed {seed}, {len(pos)} sensors: not proven in {args.seconds:g} s", file=sys.stderr, flush=True)
+                continue
+            print(f"seed {seed}, {len(pos)} sensors, limit {limit}: {best} after {time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
+            if best is not None:
+                cases.append({"positions": pos, "weights": weight, "range": reach, "limit": limit, "optimum": best})
+    with open(args.out, "w") as file:
         json.dump({"solver": f"HiGHS {highspy.Highs().version()}", "cases": cases}, file, separators=(",", ":"))
         file.write("\n")
 

@@ -320,3 +320,6 @@ func (w *Network) Wave() uint32 {
 	}
 	return seq
 }
+
+// Budget is the number of stops beside the root that the protocol may choose.
+func (w *Network) Budget() int { return int(w.budget()) }
