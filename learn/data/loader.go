@@ -52,12 +52,11 @@ type Loader struct {
 // slot is the memory of one batch and of its making.
 type slot struct {
 	batch    Batch
-	from, to int // positions in the epoch
+	maker    *Batcher
+	span     Span // of positions in the epoch
 	assigned bool
 	err      error
 	done     chan struct{} // holds a token when the batch is prepared
-	image    *Image        // nil without augmentation
-	rand     Rand
 }
 
 // NewLoader makes a loader and starts its workers; Close ends them.
@@ -110,14 +109,12 @@ func (l *Loader) start(workers, ahead int) {
 }
 
 func (l *Loader) newSlot() *slot {
-	s := &slot{done: make(chan struct{}, 1)}
-	s.batch.X = make([]float32, l.plan.Batch*SampleSize(l.ds))
-	s.batch.Y = make([]int32, l.plan.Batch)
-	s.batch.Indices = make([]int, 0, l.plan.Batch)
-	if l.augment != nil {
-		s.image = newImage(l.ds)
+	return &slot{
+		done: make(chan struct{}, 1), maker: newBatcher(l.ds, l.plan, l.augment),
+		batch: Batch{
+			X: make([]float32, l.plan.Batch*SampleSize(l.ds)), Y: make([]int32, l.plan.Batch), Indices: make([]int, 0, l.plan.Batch),
+		},
 	}
-	return s
 }
 
 // assign gives a free slot the next batch to hold, unless the epochs are over.
@@ -127,7 +124,7 @@ func (l *Loader) assign(s *slot) {
 		return
 	}
 	s.batch.At = l.cursor
-	s.from, s.to, s.batch.Next = l.plan.Span(l.cursor)
+	s.span.From, s.span.To, s.batch.Next = l.plan.Span(l.cursor)
 	l.cursor = s.batch.Next
 	if l.jobs != nil {
 		l.jobs <- s // never blocks: it has room for every slot
@@ -136,16 +133,7 @@ func (l *Loader) assign(s *slot) {
 
 // prepare fills a slot. It reads nothing of the loader that changes.
 func (l *Loader) prepare(s *slot) {
-	b, n := &s.batch, s.to-s.from
-	size := SampleSize(l.ds)
-	b.Indices = l.plan.Indices(b.Indices[:0], b.At.Epoch, s.from, s.to)
-	b.X, b.Y = b.X[:n*size], b.Y[:n]
-	if s.err = l.ds.Batch(b.X, b.Y, b.Indices); s.err != nil || l.augment == nil {
-		return
-	}
-	for i, index := range b.Indices {
-		l.augment.apply(s.image, b.X[i*size:(i+1)*size], &s.rand, b.At.Epoch, index)
-	}
+	s.err = s.maker.Fill(&s.batch, s.batch.At.Epoch, s.span)
 }
 
 // ErrClosed is what a closed loader's Next returns.

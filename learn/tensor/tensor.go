@@ -97,6 +97,9 @@ func Cast[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
 
+// BytesF32 views numbers as bytes, in this machine's order of bytes.
+func BytesF32(v []float32) []byte { return bytesOf(v) }
+
 func bytesOf[T any](v []T) []byte {
 	var zero T
 	if len(v) == 0 {

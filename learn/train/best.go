@@ -29,10 +29,18 @@ func (t *Trainer) keepBest(e Epoch) {
 	copy(t.best.States, t.vectors.States)
 }
 
+// keptBest is the best epoch's weights, nil before there is one.
+func (t *Trainer) keptBest() *engine.Vectors {
+	if t.state.Best.Epoch == 0 {
+		return nil
+	}
+	return t.best
+}
+
 // useBest makes the best epoch's weights the result of a run that has ended. Its last checkpoint,
 // which is written before, holds both, so that a run that is resumed after its end ends the same.
 func (t *Trainer) useBest() {
-	if t.cfg.Stop != nil && t.best != nil {
+	if t.cfg.Stop != nil && t.keptBest() != nil {
 		copy(t.vectors.Params, t.best.Params)
 		copy(t.vectors.States, t.best.States)
 	}

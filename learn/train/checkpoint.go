@@ -25,11 +25,34 @@ const (
 
 // State is, with the vectors, all that the future of a run depends on.
 type State struct {
-	Step    int         `json:"step"`    // steps taken
-	Cursor  data.Cursor `json:"cursor"`  // of the next batch
-	Running Metrics     `json:"running"` // of the running epoch so far
-	Epochs  []Epoch     `json:"epochs"`  // that are finished
-	Best    Best        `json:"best,omitzero"`
+	Step   int         `json:"step"`   // steps taken
+	Cursor data.Cursor `json:"cursor"` // of the next batch
+	// Returned are positions before the cursor that a lost worker was to train on.
+	Returned []data.Span `json:"returned,omitempty"`
+	Running  Metrics     `json:"running"` // of the running epoch so far
+	Epochs   []Epoch     `json:"epochs"`  // that are finished
+	Best     Best        `json:"best,omitzero"`
+}
+
+// check refuses what cannot be.
+func (s *State) check() error {
+	if min(s.Step, s.Cursor.Epoch, s.Cursor.Position, s.Best.Epoch) < 0 {
+		return fmt.Errorf("step %d, epoch %d, position %d and best epoch %d cannot be", s.Step, s.Cursor.Epoch, s.Cursor.Position, s.Best.Epoch)
+	}
+	for _, r := range s.Returned {
+		if r.From < 0 || r.To <= r.From || r.To > s.Cursor.Position {
+			return fmt.Errorf("positions %d to %d cannot have come back before position %d", r.From, r.To, s.Cursor.Position)
+		}
+	}
+	return nil
+}
+
+// concluded is the step after which the last finished epoch ended, 0 when none is.
+func (s *State) concluded() int {
+	if n := len(s.Epochs); n > 0 {
+		return s.Epochs[n-1].Step
+	}
+	return 0
 }
 
 // description is a checkpoint's header.
@@ -81,7 +104,7 @@ func writeCheckpoint(t *Trainer) error {
 	if err != nil {
 		return err
 	}
-	f := &bundle.File{Kind: checkpointKind, Meta: meta, Tensors: tensors(t.vectors, t.best)}
+	f := &bundle.File{Kind: checkpointKind, Meta: meta, Tensors: tensors(t.vectors, t.keptBest())}
 	path := filepath.Join(t.cfg.Dir, fmt.Sprintf("%012d%s", t.state.Step, checkpointSuffix))
 	if err := durable.WriteFile(path, func(w io.Writer) error { return bundle.Write(w, f) }); err != nil {
 		return err
@@ -192,8 +215,8 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	if err := json.Unmarshal(b.Meta, &c.description); err != nil {
 		return nil, &CheckpointError{path, err}
 	}
-	if s := &c.State; min(s.Step, s.Cursor.Epoch, s.Cursor.Position, s.Best.Epoch) < 0 {
-		return nil, &CheckpointError{path, fmt.Errorf("step %d, epoch %d, position %d and best epoch %d cannot be", s.Step, s.Cursor.Epoch, s.Cursor.Position, s.Best.Epoch)}
+	if err := c.State.check(); err != nil {
+		return nil, &CheckpointError{path, err}
 	}
 	return c, nil
 }

@@ -28,7 +28,7 @@ type Config struct {
 	Engine  engine.Engine
 	Threads ThreadSetter // how the number of threads is changed; nil leaves it alone
 	Choices []int        // numbers of threads to choose from, ascending; fewer than two for no choice
-	Reducer Reducer      // combines gradients with other workers; nil for none
+	Group   Group        // the workers to train with; nil for none
 
 	// Dir is where checkpoints go; "" for none. One is written after Every steps or EveryTime,
 	// whichever comes first (0 for never), and when the run ends.

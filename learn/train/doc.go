@@ -7,7 +7,7 @@
 // between two steps.
 //
 // Main types: Config says what and how; Trainer runs it and tells an Observer; Evaluator
-// measures a model on a data set; Metrics are plain sums; a Reducer joins the gradients of
+// measures a model on a data set; Metrics are plain sums; a Group joins the trainers of
 // several workers. StepGraph and EvalGraph are the graphs, for those who write their own loop.
 //
 // # State

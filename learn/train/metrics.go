@@ -46,6 +46,14 @@ func (m *Metrics) add(loss float64, logits []float32, labels []int32, ignore *in
 	m.LossSum += loss * float64(counted)
 }
 
+// addAll adds what another sum has counted, apart from the confusion matrix.
+func (m *Metrics) addAll(o Metrics) {
+	m.Samples += o.Samples
+	m.LossSum += o.LossSum
+	m.Correct += o.Correct
+	m.InTop += o.InTop
+}
+
 func (m *Metrics) sample(logits []float32, y int) {
 	guess := vec.ArgMax(logits)
 	if guess == y {

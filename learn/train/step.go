@@ -1,7 +1,6 @@
 package train
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -20,8 +19,8 @@ func (t *Trainer) compileStep(batch int) (*runner, error) {
 	if t.vectors != nil {
 		opt.Layout = t.vectors.Layout
 	}
-	if t.cfg.Reducer != nil {
-		opt.SplitUpdate, opt.BucketBytes = true, reduceBucket
+	if t.cfg.Group != nil {
+		opt.SplitUpdate, opt.BucketBytes = true, groupBucket
 	}
 	p, err := t.cfg.Engine.Compile(g, opt)
 	if err != nil {
@@ -29,16 +28,21 @@ func (t *Trainer) compileStep(batch int) (*runner, error) {
 	}
 	if t.vectors == nil {
 		t.vectors = p.Layout().NewVectors()
+		if t.cfg.Group != nil {
+			if err := t.joinGroup(p); err != nil {
+				return nil, err
+			}
+		}
 	}
 	r, err := newRunner(p, t.vectors, t.cfg.Model)
-	if err == nil && t.cfg.Reducer != nil {
-		r.OnBucket(func(b engine.Range) { t.cfg.Reducer.Ready(b.Lo, t.vectors.Grads[b.Lo:b.Hi]) })
+	if err == nil && t.cfg.Group != nil {
+		r.OnBucket(func(b engine.Range) { t.cfg.Group.Ready(b.Lo, b.Hi) })
 	}
 	return r, err
 }
 
 // step trains on one batch.
-func (t *Trainer) step(ctx context.Context, b *data.Batch) error {
+func (t *Trainer) step(b *data.Batch) error {
 	r, err := t.steps.of(len(b.Indices))
 	if err != nil {
 		return err
@@ -47,7 +51,7 @@ func (t *Trainer) step(ctx context.Context, b *data.Batch) error {
 	copy(r.y, b.Y)
 	optim.Hyper(r.hyper, t.state.Step, t.rate())
 	at := engine.Step{Seed: t.cfg.Seed, Index: uint64(t.state.Step)}
-	if err := t.update(ctx, r, at); err != nil {
+	if err := r.Run(engine.All, at); err != nil {
 		return t.explain(r, at, err)
 	}
 	t.state.Step++
@@ -55,20 +59,6 @@ func (t *Trainer) step(ctx context.Context, b *data.Batch) error {
 	t.state.Running.add(float64(r.loss[0]), r.logits, r.y, t.cfg.Loss.Ignore)
 	t.windowMetrics.add(float64(r.loss[0]), r.logits, r.y, t.cfg.Loss.Ignore)
 	return nil
-}
-
-// update runs the step's program, with the reducer between gradients and updates.
-func (t *Trainer) update(ctx context.Context, r *runner, at engine.Step) error {
-	if t.cfg.Reducer == nil {
-		return r.Run(engine.All, at)
-	}
-	if err := r.Run(engine.Backward, at); err != nil {
-		return err
-	}
-	if err := t.cfg.Reducer.Wait(ctx); err != nil {
-		return err
-	}
-	return r.Run(engine.Update, at)
 }
 
 // explain names the layer behind a number that is not finite.

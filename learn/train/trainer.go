@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"time"
 
@@ -37,6 +36,20 @@ type Trainer struct {
 	lastSave      time.Time
 	savedStep     int // -1 when this process has neither read nor written a checkpoint
 	journalFailed bool
+
+	member // of a group, empty without one
+}
+
+// member is what a trainer that belongs to a group has besides.
+type member struct {
+	maker        *data.Batcher
+	batch        data.Batch
+	localStates  []float32 // this worker's states after its share, behind its gradients
+	statesBefore []float32 // the states at the step's begin
+	mean         []float32 // gradients and states of all
+	updater      *runner   // runs updates with the mean gradients
+	leader       bool      // this worker writes what the run leaves behind
+	skips        int       // steps in a row that were passed over
 }
 
 // New makes a trainer with fresh weights.
@@ -149,6 +162,31 @@ func (t *Trainer) Evaluate(ctx context.Context, ds data.Dataset, each Each) (Met
 // weights are finite; those of a run with Config.Stop are the ones with the lowest validation
 // loss.
 func (t *Trainer) Run(ctx context.Context) error {
+	now := time.Now()
+	t.windowStart, t.epochStart, t.lastSave = now, now, now
+	err := t.train(ctx)
+	t.finish()
+	if err != nil {
+		return err
+	}
+	t.useBest()
+	return diverged(t.state.Step, finite(t.vectors))
+}
+
+// train takes steps until the end, alone or in a group.
+func (t *Trainer) train(ctx context.Context) error {
+	if t.cfg.Group != nil {
+		// A group is left after a step that all have decided, not in the middle of one.
+		defer context.AfterFunc(ctx, t.cfg.Group.Leave)()
+		err := t.run(ctx, func() error { return t.stepInGroup(context.WithoutCancel(ctx)) })
+		if errors.Is(err, ErrLeft) && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	if len(t.state.Returned) > 0 {
+		return configErrorf("the run was trained by several workers and has samples to make up for: only workers can go on with it")
+	}
 	loader, err := data.NewLoader(t.cfg.Train, data.LoaderOptions{
 		Plan:    data.Plan{Batch: t.cfg.Batch, Shuffle: true, Seed: t.cfg.Seed},
 		Start:   t.state.Cursor,
@@ -159,18 +197,17 @@ func (t *Trainer) Run(ctx context.Context) error {
 		return err
 	}
 	defer loader.Close()
-	now := time.Now()
-	t.windowStart, t.epochStart, t.lastSave = now, now, now
-	err = t.train(ctx, loader)
-	t.finish()
-	if err != nil {
-		return err
-	}
-	t.useBest()
-	return diverged(t.state.Step, finite(t.vectors))
+	return t.run(ctx, func() error {
+		b, err := loader.Next(ctx)
+		if err != nil {
+			return err
+		}
+		return t.step(b)
+	})
 }
 
-func (t *Trainer) train(ctx context.Context, loader *data.Loader) error {
+// run takes steps until one fails or the run has ended, and concludes epochs.
+func (t *Trainer) run(ctx context.Context, step func() error) error {
 	for {
 		if t.concluding() {
 			if err := t.endEpoch(ctx); err != nil {
@@ -180,14 +217,7 @@ func (t *Trainer) train(ctx context.Context, loader *data.Loader) error {
 		if t.ended() || t.loop.Setting(SettingTraining) == control.Stop {
 			return nil
 		}
-		b, err := loader.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := t.step(ctx, b); err != nil {
+		if err := step(); err != nil {
 			return err
 		}
 		t.afterStep()
@@ -261,14 +291,7 @@ func (t *Trainer) endEpoch(ctx context.Context) error {
 		}
 	}
 	t.keepBest(e)
-	now := time.Now()
-	t.observe(now, SignalTrainLoss, "", e.Train.Loss())
-	t.observe(now, SignalTrainAccuracy, "", e.Train.Accuracy())
-	if t.cfg.Valid != nil {
-		t.observe(now, SignalValidLoss, "", e.Valid.Loss())
-		t.observe(now, SignalValidAccuracy, "", e.Valid.Accuracy())
-	}
-	t.decide(now)
+	t.conclude(e)
 	e.LR = t.rate()
 	t.state.Running = Metrics{}
 	t.state.Epochs = append(t.state.Epochs[max(0, len(t.state.Epochs)-maxEpochs+1):], e)
@@ -281,12 +304,24 @@ func (t *Trainer) endEpoch(ctx context.Context) error {
 	return nil
 }
 
+// conclude gives an epoch's signals and lets policies decide.
+func (t *Trainer) conclude(e Epoch) {
+	now := time.Now()
+	t.observe(now, SignalTrainLoss, "", e.Train.Loss())
+	t.observe(now, SignalTrainAccuracy, "", e.Train.Accuracy())
+	if e.Valid.Samples > 0 {
+		t.observe(now, SignalValidLoss, "", e.Valid.Loss())
+		t.observe(now, SignalValidAccuracy, "", e.Valid.Accuracy())
+	}
+	t.decide(now)
+}
+
 // save writes a checkpoint; a failure is reported and training goes on with the last good one.
 // The journal comes first: a resumed run must find the signals that came before its checkpoint.
 // Weights that are no numbers are not worth one: the next step or measurement says so.
 func (t *Trainer) save(now time.Time) {
 	t.lastSave = now
-	if t.cfg.Dir == "" || t.savedStep == t.state.Step {
+	if t.cfg.Dir == "" || t.savedStep == t.state.Step || t.cfg.Group != nil && !t.leader {
 		return
 	}
 	err := finite(t.vectors)

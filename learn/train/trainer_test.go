@@ -93,7 +93,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tr.step(ctx, b); err != nil {
+		if err := tr.step(b); err != nil {
 			t.Fatal(err)
 		}
 		tr.state.Cursor.Position = 1 // the epochs are not concluded here
@@ -259,39 +259,6 @@ func TestThreadsAreChosen(t *testing.T) {
 	}
 	if n := cfg.Engine.(interface{ Threads() int }).Threads(); n != 1 {
 		t.Errorf("the engine uses %d threads", n)
-	}
-}
-
-// sum is a reducer that notes what it is given.
-type sum struct {
-	at    int
-	waits int
-	t     *testing.T
-}
-
-func (s *sum) Ready(offset int, gradients []float32) {
-	if offset != s.at {
-		s.t.Errorf("bucket at %d, want %d", offset, s.at)
-	}
-	s.at += len(gradients)
-}
-
-func (s *sum) Wait(context.Context) error {
-	s.at = 0
-	s.waits++
-	return nil
-}
-
-// TestReducer checks that gradients pass the reducer, all of them once a step, and that one that
-// leaves them alone changes nothing.
-func TestReducer(t *testing.T) {
-	cfg := config(t)
-	want := mustTrain(t, cfg).Vectors()
-	r := &sum{t: t}
-	cfg.Reducer = r
-	sameVectors(t, "with a reducer", mustTrain(t, cfg).Vectors(), want)
-	if r.waits != 28 {
-		t.Errorf("%d steps were reduced, want 28", r.waits)
 	}
 }
 
