@@ -49,6 +49,14 @@ type seat struct {
 	own         Tally
 	ready       int
 	shares      [][]data.Span
+	log         []logged
+}
+
+// logged is what a member knows of one of its steps.
+type logged struct {
+	share Share
+	rate  float64
+	hash  uint64
 }
 
 func (m *meeting) seat(fresh bool) *seat {
@@ -128,6 +136,7 @@ func (s *seat) Commit(_ context.Context, own Tally) (Verdict, error) {
 		return Verdict{}, errors.New("not all gradients are ready")
 	}
 	s.own = own
+	s.log = append(s.log, logged{s.share, own.Rate, own.Hash})
 	s.done++
 	if s.done == len(s.members) {
 		s.decide()
@@ -398,5 +407,45 @@ func TestLeaveInGroup(t *testing.T) {
 	}
 	if c, _ := checkpoints(cfgB.Dir); len(c) != 0 {
 		t.Errorf("one that does not lead has written %v", c)
+	}
+}
+
+// TestReplay checks that one process, with the shares and the order of additions of three, ends
+// with their bits: batch norm, dropout, augmentation and all.
+func TestReplay(t *testing.T) {
+	m := newMeeting(100, 16)
+	m.skip[5] = true
+	seats := []*seat{m.seat(false), m.seat(false), m.seat(false)}
+	want := trainTogether(t, func() Config { return config(t) }, seats...)[0]
+	r, err := NewReplay(config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range seats[0].log {
+		weight := 0
+		sums := make([]float32, len(r.Mean()))
+		if h := seats[0].log[i].hash; h != 0 && h != r.Hash() {
+			t.Errorf("another state before step %d", i)
+		}
+		for _, s := range seats {
+			local, err := r.Local(s.log[i].share)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := s.log[i].share.Samples()
+			weight += n
+			for k := range sums {
+				sums[k] += float32(n) * local[k]
+			}
+		}
+		for k := range sums {
+			r.Mean()[k] = sums[k] / float32(weight)
+		}
+		if err := r.Step(!m.skip[i], seats[0].log[i].rate); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r.Taken() != 28 || r.Hash() != want.Hash() {
+		t.Errorf("after %d steps the replay stands elsewhere", r.Taken())
 	}
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/nn"
@@ -38,24 +39,48 @@ func newRunner(p engine.Program, v *engine.Vectors, m *nn.Model) (*runner, error
 	return run, nil
 }
 
-// runners makes the runner of each batch size when it is first needed.
+// maxRunners is how many batch sizes have a runner at once. A trainer alone needs two; the shares
+// of a group come in more sizes as its members change.
+const maxRunners = 8
+
+// runners makes the runner of each batch size when it is needed.
 type runners struct {
 	build func(batch int) (*runner, error)
 	by    map[int]*runner
+	used  []int // batch sizes, the one used last at the end
 }
 
 func newRunners(build func(batch int) (*runner, error)) *runners {
-	return &runners{build, map[int]*runner{}}
+	return &runners{build: build, by: map[int]*runner{}}
 }
 
 func (rs *runners) of(batch int) (*runner, error) {
-	if r := rs.by[batch]; r != nil {
-		return r, nil
+	r := rs.by[batch]
+	if r == nil {
+		var err error
+		if r, err = rs.build(batch); err != nil {
+			return nil, fmt.Errorf("train: batch of %d: %w", batch, err)
+		}
+		rs.evict()
+		rs.by[batch] = r
 	}
-	r, err := rs.build(batch)
-	if err != nil {
-		return nil, fmt.Errorf("train: batch of %d: %w", batch, err)
+	if i := slices.Index(rs.used, batch); i >= 0 {
+		rs.used = append(rs.used[:i], rs.used[i+1:]...)
 	}
-	rs.by[batch] = r
+	rs.used = append(rs.used, batch)
 	return r, nil
+}
+
+// evict makes room for another runner: that of the size that was not used for longest goes, but
+// never that of the largest, which is the full batch.
+func (rs *runners) evict() {
+	if len(rs.used) < maxRunners {
+		return
+	}
+	at := 0
+	if rs.used[0] == slices.Max(rs.used) {
+		at = 1
+	}
+	delete(rs.by, rs.used[at])
+	rs.used = append(rs.used[:at], rs.used[at+1:]...)
 }
