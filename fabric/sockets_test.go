@@ -1,0 +1,115 @@
+package fabric
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// received is a frame as a recorder got it.
+type received struct {
+	h    Header
+	body []byte
+}
+
+// recorder is a handler that passes on what it gets.
+type recorder struct {
+	frames chan received
+	closed chan error
+	conns  chan Conn
+}
+
+func newRecorder() *recorder {
+	return &recorder{make(chan received, 1024), make(chan error, 1), make(chan Conn, 1)}
+}
+
+func (r *recorder) Body(_ Conn, h Header) ([]byte, error) { return make([]byte, h.Length), nil }
+func (r *recorder) Frame(_ Conn, h Header, body []byte) error {
+	r.frames <- received{h, body}
+	return nil
+}
+func (r *recorder) Closed(_ Conn, err error) { r.closed <- err }
+
+func (r *recorder) accept(c Conn) (Handler, error) {
+	r.conns <- c
+	return r, nil
+}
+
+// get returns the next value of a channel, which must come.
+func get[T any](t testing.TB, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing came in 20 s")
+		panic("unreachable")
+	}
+}
+
+func network(t testing.TB, opt Options) *Sockets {
+	t.Helper()
+	if opt.Name == "" {
+		opt.Name = "w"
+	}
+	s, err := NewSockets(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// addresses are those of every kind of plain socket.
+func addresses(t testing.TB) map[string]string {
+	return map[string]string{
+		"unix": "unix:" + filepath.Join(t.TempDir(), "s"),
+		"tcp4": "tcp:127.0.0.1:0",
+		"tcp6": "tcp:[::1]:0",
+	}
+}
+
+func TestFramesArriveInOrder(t *testing.T) {
+	for name, addr := range addresses(t) {
+		t.Run(name, func(t *testing.T) {
+			server, client := network(t, Options{Name: "server"}), network(t, Options{Name: "client"})
+			at, from := newRecorder(), newRecorder()
+			l, err := server.Listen(addr, at.accept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := client.Dial(l.Addr(), from)
+			sizes := []int{0, 1, 100, 5000, 70_000, MaxControl, 0, 3}
+			for i, size := range sizes {
+				c.Send(Control, Header{Type: 1, Step: uint64(i)}, bytes.Repeat([]byte{byte(i)}, size), nil)
+			}
+			for i, size := range sizes {
+				got := get(t, at.frames)
+				if got.h.Step != uint64(i) || !bytes.Equal(got.body, bytes.Repeat([]byte{byte(i)}, size)) {
+					t.Fatalf("frame %d: %+v, %d bytes", i, got.h, len(got.body))
+				}
+			}
+			back := get(t, at.conns)
+			if back.Peer() != "client" || c.Peer() != "server" {
+				t.Errorf("peers %q and %q", back.Peer(), c.Peer())
+			}
+			back.Send(Bulk, Header{Type: 2}, make([]byte, MaxBulk), nil)
+			if got := get(t, from.frames); len(got.body) != MaxBulk {
+				t.Errorf("%d bytes came back", len(got.body))
+			}
+			c.Close(nil)
+			if err := get(t, from.closed); err != ErrClosed {
+				t.Errorf("closed here with %v", err)
+			}
+			if err := get(t, at.closed); err != io.EOF {
+				t.Errorf("closed there with %v", err)
+			}
+		})
+	}
+}

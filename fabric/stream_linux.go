@@ -1,0 +1,246 @@
+package fabric
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxParts is how many buffers one call writes.
+const maxParts = 64
+
+// socket is the stream of Linux: sendmsg and recvmsg with several buffers,
+// which never block, under the runtime's poller. What a call needs lies in
+// the struct, so that it allocates nothing.
+type socket struct {
+	raw  syscall.RawConn
+	in   transfer
+	out  transfer
+	fds  []int  // files that came and were not taken
+	oob  []byte // for what brings them; Unix sockets only
+	unix bool
+}
+
+// transfer is one direction's call: what is passed to the system and what came back.
+type transfer struct {
+	msg  unix.Msghdr
+	iov  [maxParts]unix.Iovec
+	wait bool // for the socket to take or have something
+	n    int
+	err  error
+	call func(fd uintptr) bool
+}
+
+// newStream returns the stream over a TCP or Unix socket.
+func newStream(conn net.Conn, userTimeout time.Duration) (stream, error) {
+	sc, ok := conn.(syscall.Conn)
+	if !ok {
+		return newPlain(conn), nil
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	s := &socket{raw: raw}
+	if _, s.unix = conn.(*net.UnixConn); s.unix {
+		s.oob = make([]byte, unix.CmsgSpace(4*maxFiles))
+		err = s.checkOwner()
+	} else {
+		err = s.control(func(fd int) error {
+			return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds()))
+		})
+	}
+	s.in.call = func(fd uintptr) bool { return s.in.run(fd, unix.SYS_RECVMSG, unix.MSG_CMSG_CLOEXEC) }
+	s.out.call = func(fd uintptr) bool { return s.out.run(fd, unix.SYS_SENDMSG, unix.MSG_NOSIGNAL) }
+	return s, err
+}
+
+func (s *socket) control(f func(fd int) error) error {
+	var inner error
+	if err := s.raw.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}
+
+// checkOwner refuses a peer of another user.
+func (s *socket) checkOwner() error {
+	return s.control(func(fd int) error {
+		peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil {
+			return err
+		}
+		if me := os.Geteuid(); int(peer.Uid) != me && peer.Uid != 0 && me != 0 {
+			return fmt.Errorf("a process of user %d, not %d: %w", peer.Uid, me, os.ErrPermission)
+		}
+		return nil
+	})
+}
+
+// run makes the call on fd and tells whether it is over: false lets the poller
+// wait for the socket.
+func (t *transfer) run(fd, trap uintptr, flags uintptr) bool {
+	for {
+		n, _, errno := unix.Syscall(trap, fd, uintptr(unsafe.Pointer(&t.msg)), flags|unix.MSG_DONTWAIT)
+		switch errno {
+		case 0:
+			t.n, t.err = int(n), nil
+			return true
+		case unix.EINTR:
+		case unix.EAGAIN:
+			t.n, t.err = 0, nil
+			return !t.wait
+		default:
+			t.n, t.err = 0, errno
+			return true
+		}
+	}
+}
+
+// set makes the parts of bufs, up to maxParts, those of the next call.
+func (t *transfer) set(bufs ...[]byte) {
+	n := 0
+	for _, b := range bufs {
+		if len(b) > 0 && n < maxParts {
+			t.iov[n].Base = &b[0]
+			t.iov[n].SetLen(len(b))
+			n++
+		}
+	}
+	t.msg.Iov = &t.iov[0]
+	t.msg.SetIovlen(n)
+}
+
+// clear lets go of the buffers.
+func (t *transfer) clear() {
+	clear(t.iov[:t.msg.Iovlen])
+	t.msg.Control = nil
+	t.msg.SetControllen(0)
+}
+
+func (s *socket) read(a, b []byte) (int, error) {
+	t := &s.in
+	t.set(a, b)
+	if s.unix {
+		t.msg.Control = &s.oob[0]
+		t.msg.SetControllen(len(s.oob))
+	}
+	t.wait = true
+	err := s.raw.Read(t.call)
+	got, flags := int(t.msg.Controllen), t.msg.Flags
+	t.clear()
+	if err == nil {
+		err = s.wrap("recvmsg", t.err)
+	}
+	if err == nil && s.unix && got > 0 {
+		err = s.collect(s.oob[:got], flags)
+	}
+	if err == nil && t.n == 0 {
+		err = io.EOF
+	}
+	return t.n, err
+}
+
+// collect takes the files that came with a message.
+func (s *socket) collect(oob []byte, flags int32) error {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return &ProtocolError{Reason: "a control message of the socket is broken"}
+	}
+	for i := range messages {
+		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			s.fds = append(s.fds, fds...)
+		}
+	}
+	if flags&unix.MSG_CTRUNC != 0 || len(s.fds) > 4*maxFiles {
+		return &ProtocolError{Reason: "more open files came than a frame may bring"}
+	}
+	return nil
+}
+
+func (s *socket) wrap(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return os.NewSyscallError(call, err)
+}
+
+func (s *socket) tryWrite(bufs [][]byte) (int, error) { return s.send(bufs, false) }
+
+func (s *socket) inline() bool { return true }
+
+func (s *socket) send(bufs [][]byte, wait bool) (int, error) {
+	t := &s.out
+	t.set(bufs...)
+	t.wait = wait
+	err := s.raw.Write(t.call)
+	t.clear()
+	if err == nil {
+		err = s.wrap("sendmsg", t.err)
+	}
+	return t.n, err
+}
+
+func (s *socket) writeAll(bufs [][]byte) error {
+	for len(bufs) > 0 {
+		n, err := s.send(bufs, true)
+		if err != nil {
+			return err
+		}
+		bufs = advance(bufs, n)
+	}
+	return nil
+}
+
+func (s *socket) writeFiles(head []byte, files []*os.File) error {
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	rights := unix.UnixRights(fds...)
+	t := &s.out
+	t.set(head)
+	t.msg.Control = &rights[0]
+	t.msg.SetControllen(len(rights))
+	t.wait = true
+	err := s.raw.Write(t.call)
+	t.clear()
+	if err == nil {
+		err = s.wrap("sendmsg", t.err)
+	}
+	if err == nil && t.n < len(head) {
+		err = s.writeAll([][]byte{head[t.n:]})
+	}
+	return err
+}
+
+func (s *socket) takeFiles(n int) ([]*os.File, error) {
+	if n > len(s.fds) {
+		return nil, &ProtocolError{Reason: fmt.Sprintf("a frame announces %d open files, %d came", n, len(s.fds))}
+	}
+	files := make([]*os.File, n)
+	for i, fd := range s.fds[:n] {
+		files[i] = os.NewFile(uintptr(fd), fmt.Sprintf("received-%d", fd))
+	}
+	s.fds = append(s.fds[:0], s.fds[n:]...)
+	return files, nil
+}
+
+func (s *socket) dropFiles() {
+	for _, fd := range s.fds {
+		unix.Close(fd)
+	}
+	s.fds = nil
+}
+
+// canSendFiles tells whether a socket carries open files.
+func canSendFiles(conn net.Conn) bool {
+	_, ok := conn.(*net.UnixConn)
+	return ok
+}
