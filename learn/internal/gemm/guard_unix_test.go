@@ -185,18 +185,26 @@ func TestPackBetweenGuards(t *testing.T) {
 				f := &fence{t: t}
 				stride := n + rng.IntN(4)
 				src := f.random(rng, (k-1)*stride+n, k%2 == 0)
-				dst := f.floats((k-1)*panel+n, k%2 == 0)
-				packRows(dst, src, n, k, stride)
-				for i := range k {
-					for j := range n {
-						if dst[i*panel+j] != src[i*stride+j] {
-							t.Fatalf("%v packRows n=%d k=%d: wrong at %d, %d", level, n, k, i, j)
+				aligned := f.floats((k-1)*panel+n, k%2 == 0)
+				odd := f.floats(len(aligned)+1, k%2 == 0)[1-k%2:][:len(aligned)]
+				for _, pack := range []struct {
+					name string
+					dst  []float32
+					run  func(dst, src []float32, n, k, stride int)
+				}{{"packRows", aligned, packRows}, {"streamRows", aligned, streamRows}, {"streamRows, odd", odd, streamRows}} {
+					clear(pack.dst)
+					pack.run(pack.dst, src, n, k, stride)
+					for i := range k {
+						for j := range n {
+							if pack.dst[i*panel+j] != src[i*stride+j] {
+								t.Fatalf("%v %s n=%d k=%d: wrong at %d, %d", level, pack.name, n, k, i, j)
+							}
 						}
 					}
 				}
 				stride = k + rng.IntN(4)
 				src = f.random(rng, (n-1)*stride+k, k%2 == 0)
-				dst = f.floats(k*n, k%2 == 0)
+				dst := f.floats(k*n, k%2 == 0)
 				packTransposed(dst, src, n, k, stride, n)
 				for i := range k {
 					for j := range n {

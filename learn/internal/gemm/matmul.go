@@ -173,7 +173,12 @@ func (g *matmul) packChunks() int { return ceil(ceil(g.n, panel), g.panelsPerChu
 func (g *matmul) packB(chunk int, args *Args, _ []float32) {
 	per := g.panelsPerChunk()
 	for i := chunk * per; i < min((chunk+1)*per, ceil(g.n, panel)); i++ {
-		g.packPanel(args.Shared[i*panel*g.k:], args.B, i*panel, min(panel, g.n-i*panel), 0, g.k)
+		dst, n := args.Shared[i*panel*g.k:], min(panel, g.n-i*panel)
+		if !g.transB && g.m >= streamedRows {
+			streamRows(dst, args.B[i*panel:], n, g.k, g.n)
+			continue
+		}
+		g.packPanel(dst, args.B, i*panel, n, 0, g.k)
 	}
 }
 

@@ -1,12 +1,20 @@
 package gemm
 
-import "millrace.dev/learn/internal/cpu"
+import (
+	"unsafe"
+
+	"millrace.dev/learn/internal/cpu"
+)
 
 const (
 	// packGrain is the number of floats worth a chunk of packing.
 	packGrain = 1 << 16
 	// packCall bounds the rows or columns that one call into assembly packs.
 	packCall = 1024
+	// streamedRows is the number of rows of C from which the panels that all chunks share are written past the caches:
+	// lines that another core holds are slow to overwrite, several times so across third-level caches; fewer rows would
+	// feel that their first user reads them from memory.
+	streamedRows = 256
 )
 
 // packedWidth is the number of columns that n columns of a packed matrix occupy: panels of equal size, or less than one.
@@ -27,6 +35,18 @@ func packRows(dst, src []float32, n, k, stride int) {
 	}
 	for i := 0; i < k; i += packCall {
 		packRows32(&dst[i*panel], &src[i*stride], min(packCall, k-i), 4*stride)
+	}
+}
+
+// streamRows is packRows past the caches where dst allows it.
+func streamRows(dst, src []float32, n, k, stride int) {
+	const width = 32 // bytes of a store
+	if n < panel || cpu.Current() == cpu.Generic || uintptr(unsafe.Pointer(&dst[0]))%width != 0 {
+		packRows(dst, src, n, k, stride)
+		return
+	}
+	for i := 0; i < k; i += packCall {
+		streamRows32(&dst[i*panel], &src[i*stride], min(packCall, k-i), 4*stride)
 	}
 }
 

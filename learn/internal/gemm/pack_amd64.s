@@ -33,6 +33,36 @@ row:
 	VZEROUPPER
 	RET
 
+// func streamRows32(dst *float32, src *float32, rows int, stride int)
+// Requires: AVX, MMX+
+TEXT ·streamRows32(SB), NOSPLIT, $0-32
+	MOVQ   dst+0(FP), DI
+	MOVQ   src+8(FP), SI
+	MOVQ   rows+16(FP), CX
+	MOVQ   stride+24(FP), DX
+	IMUL3Q $0x00000018, DX, AX
+	ADDQ   SI, AX
+
+row:
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	VMOVUPS    (SI), Y0
+	VMOVUPS    32(SI), Y1
+	VMOVUPS    64(SI), Y2
+	VMOVUPS    96(SI), Y3
+	VMOVNTPS   Y0, (DI)
+	VMOVNTPS   Y1, 32(DI)
+	VMOVNTPS   Y2, 64(DI)
+	VMOVNTPS   Y3, 96(DI)
+	ADDQ       DX, SI
+	ADDQ       DX, AX
+	ADDQ       $0x00000080, DI
+	DECQ       CX
+	JNE        row
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func transpose8(dst *float32, src *float32, columns int, stride int, pitch int)
 // Requires: AVX
 TEXT ·transpose8(SB), NOSPLIT, $0-40

@@ -44,7 +44,8 @@ func generate(dir string) {
 		write(base+".go", decl.source(isa))
 	}
 	ctx := newContext()
-	emitPackRows(ctx)
+	emitPackRows(ctx, false)
+	emitPackRows(ctx, true)
 	emitTranspose(ctx)
 	write(dir+"/pack_amd64.s", assemble(ctx))
 }

@@ -11,9 +11,14 @@ import (
 const ahead = 24
 
 // emitPackRows emits func packRows32(dst, src *float32, rows, stride int): it copies rows of 32 floats, stride bytes
-// apart, one after another. Lines are requested early, as strided rows escape the hardware's prefetcher.
-func emitPackRows(ctx *build.Context) {
-	ctx.Function("packRows32")
+// apart, one after another. Lines are requested early, as strided rows escape the hardware's prefetcher. With stream,
+// func streamRows32 writes past the caches to a dst that is a multiple of 32.
+func emitPackRows(ctx *build.Context, stream bool) {
+	name, store := "packRows32", func(y, to Op) { ctx.VMOVUPS(y, to) }
+	if stream {
+		name, store = "streamRows32", ctx.VMOVNTPS
+	}
+	ctx.Function(name)
 	ctx.Attributes(attr.NOSPLIT)
 	ctx.SignatureExpr("func(dst, src *float32, rows, stride int)")
 	dst, src, rows, stride, next := reg.RDI, reg.RSI, reg.RCX, reg.RDX, reg.RAX
@@ -30,13 +35,16 @@ func emitPackRows(ctx *build.Context) {
 		ctx.VMOVUPS(Mem{Base: src, Disp: 32 * i}, ymm[i])
 	}
 	for i := range 4 {
-		ctx.VMOVUPS(ymm[i], Mem{Base: dst, Disp: 32 * i})
+		store(ymm[i], Mem{Base: dst, Disp: 32 * i})
 	}
 	ctx.ADDQ(stride, src)
 	ctx.ADDQ(stride, next)
 	ctx.ADDQ(U32(128), dst)
 	ctx.DECQ(rows)
 	ctx.JNE(LabelRef("row"))
+	if stream {
+		ctx.SFENCE() // such stores are ordered by nothing else
+	}
 	ctx.VZEROUPPER()
 	ctx.RET()
 }
