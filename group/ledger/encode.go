@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 )
@@ -22,7 +23,7 @@ func (l Ledger) Append(b []byte) []byte {
 
 var errTorn = errors.New("the ledger's bytes are torn")
 
-// Decode reads a ledger that fills b. [Ledger.Check] tells whether it makes sense.
+// Decode reads a ledger from bytes that Append wrote. [Ledger.Check] tells whether it makes sense.
 func Decode(b []byte) (Ledger, error) {
 	var l Ledger
 	next := func() uint64 {
@@ -50,7 +51,7 @@ func Decode(b []byte) (Ledger, error) {
 		l.Returned = append(l.Returned, Range{lo, hi})
 		end = hi
 	}
-	if len(b) != 0 || len(l.Append(nil)) != len(whole) {
+	if !bytes.Equal(l.Append(nil), whole) {
 		return Ledger{}, errTorn
 	}
 	return l, nil
