@@ -1,0 +1,64 @@
+package shm
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// board is what a member shows the others of its progress: words that it alone writes. A step has a tag, the
+// number of Begin in the view, which is the same on all members. Words of two steps stand side by side where a member
+// that is one step ahead would overwrite what others still read.
+type board []atomic.Uint64
+
+// Places of words; those that change at different times lie on cache lines of their own.
+const (
+	boardWant   = 0  // what the member sleeps for: a want
+	boardWeight = 8  // of the steps with even and odd tags
+	boardStep   = 10 // likewise
+	boardDone   = 16 // tag of the last step whose segments are all in the share, times two; plus one if not finite
+	boardReady  = 24 // for each block the tag of the last step in which it is ready
+)
+
+// want is what a member that sleeps waits for.
+type want uint64
+
+const (
+	wantNothing want = iota
+	wantReady        // a block that all have ready
+	wantDone         // all segments
+)
+
+// boardOf views the beginning of a share.
+func boardOf(mem []byte, bytes int) board {
+	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem))), bytes/8)
+}
+
+func (b board) want() want                      { return want(b[boardWant].Load()) }
+func (b board) sleep(w want)                    { b[boardWant].Store(uint64(w)) }
+func (b board) markReady(block int, tag uint64) { b[boardReady+block].Store(tag) }
+
+// begin shows the weight and number of a step, before any block of it is ready.
+func (b board) begin(tag, step, weight uint64) {
+	b[boardWeight+tag&1].Store(weight)
+	b[boardStep+tag&1].Store(step)
+}
+
+func (b board) weight(tag uint64) uint64 { return b[boardWeight+tag&1].Load() }
+func (b board) step(tag uint64) uint64   { return b[boardStep+tag&1].Load() }
+
+// ready reports whether a block of the step is complete.
+func (b board) ready(block int, tag uint64) bool { return b[boardReady+block].Load() >= tag }
+
+func (b board) markDone(tag uint64, finite bool) {
+	v := tag << 1
+	if !finite {
+		v |= 1
+	}
+	b[boardDone].Store(v)
+}
+
+// done reports whether all of the member's segments are in its share, and whether they are finite.
+func (b board) done(tag uint64) (done, finite bool) {
+	v := b[boardDone].Load()
+	return v>>1 >= tag, v&1 == 0
+}

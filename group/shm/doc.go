@@ -1,0 +1,46 @@
+// Package shm reduces training steps, and ordinary buffers, between the workers of one machine over memory that
+// they share. It is the [reduce.Reducer] with the algorithm [reduce.Shared].
+//
+// # Memory
+//
+// Every region is a memfd that one worker writes and the others map read-only. Its pages exist before anybody
+// sees it, and it is sealed against shrinking and growing, which is checked, as is its size, before it is mapped: no
+// access can fail later, whatever the owner does.
+//
+//   - [Vector]: a worker's gradients g, for its whole life. S bytes.
+//   - the shares: of each view, the worker's board and the segments of r that it computes. About S/n bytes.
+//   - [Mean]: r. One range of addresses for the worker's life, whose pages are in each view those of all the
+//     members' shares, so that nothing is copied to anybody. No memory of its own but for page tables.
+//   - the staging area of a [Comm]: 2·8·128 KiB and a board, whatever the size of the buffers.
+//
+// A [Door] passes the files: a socket in the abstract namespace, for processes of the same user and the same
+// network namespace only.
+//
+// # The way of a step
+//
+//	Begin ─▶ Ready(lo, hi): each block of g that is complete is marked on the own board
+//	      ─▶ a block that all have marked: each member sums its segment over all g, in rank order, into its share
+//	      ─▶ all segments of all blocks done: the members' marks on the boards say so, r is complete
+//
+// A block is one chunk, or a few where the vector is so long that r would have too many mappings; a segment is a run
+// of whole pages. One goroutine a [Team] sums, beside the computation. Boards are words that their owner writes
+// and others read, atomically. Who has nothing to do says so on its board and sleeps; whoever makes the last mark that
+// it waits for sends it a frame, so that a step of workers in stride costs few system calls.
+//
+// # Invariants
+//
+//   - g is only read here. g may change when the step is done everywhere.
+//   - A share belongs to one view. A worker that was cut off goes on to read the memory of its old view, which nobody
+//     writes any more, and cannot reach that of the new one.
+//   - r changes only between Begin and the end of a step. Results of step s+1 are written when all have marked
+//     a block of s+1 ready, thus when nobody reads those of step s.
+//   - All elements are summed in rank order: the bits are those of [reduce.Serial].
+//   - What a peer's board says is compared, never used as an index or a size.
+//
+// # Failure
+//
+// Where workers cannot share memory (another system, another network namespace, another user, no memory left)
+// Attach fails on all of them with a [*NotSupportedError], and the driver takes the ring. Differing vectors or plans
+// are a [*MismatchError]. The death of a member is the driver's to notice; Cancel then ends the step, and Close
+// unmaps all that belongs to the view.
+package shm

@@ -1,0 +1,315 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// patience bounds what a member that shows no memory can cost the others before they take another way.
+	patience = time.Second
+	// maxVisits bounds the peers whose offers wait to be taken.
+	maxVisits = 1024
+	// maxFiles is the most files that come with an offer.
+	maxFiles = 2
+)
+
+// Door is where a worker's peers hand in the files that they show it. A worker opens it before others know of it, and
+// closes it after all its teams and comms.
+type Door struct {
+	id       uint64
+	listener *net.UnixListener
+
+	mu      sync.Mutex
+	closed  bool
+	change  chan struct{} // closed and replaced when visits change
+	visits  map[visitKey]*visit
+	inside  map[*net.UnixConn]struct{}
+	workers sync.WaitGroup
+}
+
+type visitKey struct {
+	use         use
+	epoch, from uint64
+}
+
+// visit is a peer's offer. The files are the taker's, or closed with the visit.
+type visit struct {
+	offer   offer
+	fds     []int
+	verdict verdict
+}
+
+// verdict is what a peer says after it has tried to map everybody's files.
+type verdict byte
+
+const (
+	pending verdict = iota
+	agreed
+	failed
+)
+
+// Open opens the door of the worker of incarnation id. Where workers cannot share memory at all the error is a
+// *NotSupportedError.
+func Open(id uint64) (*Door, error) {
+	addr := doorAddr(id)
+	if addr == nil {
+		return nil, unsupported("passing of memory between processes", nil)
+	}
+	listener, err := net.ListenUnix("unix", addr)
+	if err != nil {
+		return nil, unsupported("passing of memory between processes", err)
+	}
+	d := &Door{
+		id: id, listener: listener, change: make(chan struct{}),
+		visits: map[visitKey]*visit{}, inside: map[*net.UnixConn]struct{}{},
+	}
+	d.workers.Add(1)
+	go d.listen()
+	return d, nil
+}
+
+// Close refuses what comes, frees what nobody took, and waits for the door's goroutines.
+func (d *Door) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	err := d.listener.Close()
+	for c := range d.inside {
+		c.Close() //nolint:errcheck // its goroutine sees an error
+	}
+	for key, v := range d.visits {
+		closeFiles(v.fds)
+		delete(d.visits, key)
+	}
+	d.changed()
+	d.mu.Unlock()
+	d.workers.Wait()
+	return err
+}
+
+// changed wakes who waits for visits. d.mu is held.
+func (d *Door) changed() {
+	close(d.change)
+	d.change = make(chan struct{})
+}
+
+func (d *Door) listen() {
+	defer d.workers.Done()
+	for {
+		c, err := d.listener.AcceptUnix()
+		if err != nil {
+			d.mu.Lock()
+			closed := d.closed
+			d.mu.Unlock()
+			if closed {
+				return
+			}
+			time.Sleep(time.Millisecond) // out of descriptors
+			continue
+		}
+		d.mu.Lock()
+		if d.closed || len(d.inside) >= maxVisits {
+			c.Close() //nolint:errcheck // refused
+		} else {
+			d.inside[c] = struct{}{}
+			d.workers.Add(1)
+			go d.receive(c)
+		}
+		d.mu.Unlock()
+	}
+}
+
+// receive takes one peer's offer and verdict.
+func (d *Door) receive(c *net.UnixConn) {
+	defer d.workers.Done()
+	defer func() {
+		c.Close() //nolint:errcheck // all has been read
+		d.mu.Lock()
+		delete(d.inside, c)
+		d.mu.Unlock()
+	}()
+	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // fails on closed connections only
+	if sameUser(c) != nil {
+		return
+	}
+	var message [offerSize]byte
+	fds, err := receiveFiles(c, message[:], maxFiles)
+	if err != nil {
+		return
+	}
+	o, err := parseOffer(message[:])
+	if err != nil || o.to != d.id || len(fds) != o.use.files() || !d.enter(o, fds) {
+		closeFiles(fds)
+		return
+	}
+	c.SetDeadline(time.Time{}) //nolint:errcheck // as above; who is slow to agree has not failed
+	var last [1]byte
+	if n, _ := c.Read(last[:]); n == 1 && verdict(last[0]) == agreed {
+		d.conclude(o.key(), agreed)
+	} else {
+		d.conclude(o.key(), failed)
+	}
+}
+
+func (o *offer) key() visitKey { return visitKey{o.use, o.epoch, o.from} }
+
+func (d *Door) enter(o offer, fds []int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, twice := d.visits[o.key()]; d.closed || twice || len(d.visits) >= maxVisits {
+		return false
+	}
+	d.visits[o.key()] = &visit{offer: o, fds: fds}
+	d.changed()
+	return true
+}
+
+func (d *Door) conclude(key visitKey, v verdict) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if visit := d.visits[key]; visit != nil {
+		visit.verdict = v
+		d.changed()
+	}
+}
+
+// await waits until pick is content with a peer's visit.
+func (d *Door) await(ctx context.Context, key visitKey, pick func(*visit) bool) error {
+	for {
+		d.mu.Lock()
+		v, change, closed := d.visits[key], d.change, d.closed
+		content := v != nil && pick(v)
+		d.mu.Unlock()
+		switch {
+		case content:
+			return nil
+		case closed:
+			return ErrClosed
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// forget drops the visits of a use for epochs up to one.
+func (d *Door) forget(u use, epoch uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, v := range d.visits {
+		if key.use == u && key.epoch <= epoch {
+			closeFiles(v.fds)
+			delete(d.visits, key)
+		}
+	}
+}
+
+// meeting is the exchange of files between the members of a view, in two rounds: everybody's files, and then
+// everybody's word that all could be mapped. The first has a time limit and the second none but the caller's: who
+// has given its word stays with it until it has heard every other's, so that all come to the same end.
+type meeting struct {
+	door  *Door
+	mine  offer
+	ids   []uint64
+	conns []*net.UnixConn
+	fds   [][]int // by rank; the meeting's own until close
+}
+
+// meet sends files to all members and takes theirs. The meeting must be closed, whatever the error.
+func (d *Door) meet(ctx context.Context, mine offer, ids []uint64, fds []int) (*meeting, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	m := &meeting{door: d, mine: mine, ids: ids, conns: make([]*net.UnixConn, len(ids)), fds: make([][]int, len(ids))}
+	for rank, id := range ids {
+		if rank == int(mine.rank) {
+			continue
+		}
+		if err := m.show(ctx, rank, id, fds); err != nil {
+			return m, unsupported(fmt.Sprintf("showing memory to rank %d", rank), err)
+		}
+	}
+	for rank, id := range ids {
+		if rank == int(mine.rank) {
+			continue
+		}
+		var theirs offer
+		err := d.await(ctx, visitKey{mine.use, mine.epoch, id}, func(v *visit) bool {
+			theirs, m.fds[rank], v.fds = v.offer, v.fds, nil
+			return true
+		})
+		if err != nil {
+			return m, unsupported(fmt.Sprintf("seeing the memory of rank %d", rank), err)
+		}
+		if err := theirs.check(&mine, rank); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+func (m *meeting) show(ctx context.Context, rank int, id uint64, fds []int) error {
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, "unix", doorAddr(id).String())
+	if err != nil {
+		return err
+	}
+	m.conns[rank] = c.(*net.UnixConn)
+	if deadline, ok := ctx.Deadline(); ok {
+		c.SetDeadline(deadline) //nolint:errcheck // fails on closed connections only
+	}
+	if err := sameUser(m.conns[rank]); err != nil {
+		return err
+	}
+	o := m.mine
+	o.to = id
+	return sendFiles(m.conns[rank], o.encode(), fds)
+}
+
+// agree tells the others that this member can go on, and waits until all say so.
+func (m *meeting) agree(ctx context.Context) error {
+	for rank, c := range m.conns {
+		if c == nil {
+			continue
+		}
+		c.SetDeadline(time.Time{}) //nolint:errcheck // fails on closed connections only
+		if _, err := c.Write([]byte{byte(agreed)}); err != nil {
+			return unsupported(fmt.Sprintf("showing memory to rank %d", rank), err)
+		}
+	}
+	for rank, id := range m.ids {
+		if rank == int(m.mine.rank) {
+			continue
+		}
+		var word verdict
+		err := m.door.await(ctx, visitKey{m.mine.use, m.mine.epoch, id}, func(v *visit) bool {
+			word = v.verdict
+			return word != pending
+		})
+		if err == nil && word == failed {
+			err = errors.New("it could not map everybody's memory")
+		}
+		if err != nil {
+			return unsupported(fmt.Sprintf("sharing memory with rank %d", rank), err)
+		}
+	}
+	return nil
+}
+
+// close ends the meeting; who has not heard that this member agrees takes it for failed.
+func (m *meeting) close() {
+	for _, c := range m.conns {
+		if c != nil {
+			c.Close() //nolint:errcheck // all has been said
+		}
+	}
+	for _, fds := range m.fds {
+		closeFiles(fds)
+	}
+	m.door.forget(m.mine.use, m.mine.epoch)
+}

@@ -1,0 +1,103 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sealed are the seals without which a peer's file is not mapped: with them its size is fixed for ever.
+const sealed = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
+
+// create makes a file of memory and maps it for writing. All its pages exist afterwards. With own, nobody but
+// this mapping can write it, where the kernel can promise that.
+func create(name string, bytes int, own bool) (fd int, mem []byte, err error) {
+	fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	}
+	if err != nil {
+		return -1, nil, unsupported("files of memory", err)
+	}
+	if mem, err = fill(fd, bytes, own); err != nil {
+		unix.Close(fd) //nolint:errcheck // the first error counts
+		return -1, nil, unsupported(fmt.Sprintf("%d bytes of shared memory", bytes), err)
+	}
+	return fd, mem, nil
+}
+
+func fill(fd, bytes int, own bool) ([]byte, error) {
+	if err := unix.Fallocate(fd, 0, 0, int64(bytes)); err != nil {
+		return nil, os.NewSyscallError("fallocate", err)
+	}
+	mem, err := unix.Mmap(fd, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	if own { // before Linux 5.1 there is no such seal
+		unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE) //nolint:errcheck
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, sealed|unix.F_SEAL_SEAL); err != nil {
+		unmap(mem)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return mem, nil
+}
+
+// mapPeer maps a peer's file for reading, after its seals and then its size are found right.
+func mapPeer(fd, bytes int) ([]byte, error) {
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return nil, fmt.Errorf("not a file of memory: %w", err)
+	}
+	if seals&sealed != sealed {
+		return nil, errors.New("the file of memory is not sealed")
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return nil, os.NewSyscallError("fstat", err)
+	}
+	if stat.Size != int64(bytes) {
+		return nil, fmt.Errorf("the file of memory has %d bytes instead of %d", stat.Size, bytes)
+	}
+	mem, err := unix.Mmap(fd, 0, bytes, unix.PROT_READ, unix.MAP_SHARED)
+	return mem, os.NewSyscallError("mmap", err)
+}
+
+// reserve makes writable memory of this process alone that other mappings can replace.
+func reserve(bytes int) ([]byte, error) {
+	return unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+}
+
+// mapOver replaces mem by a part of a file, for reading; with fd -1 by fresh memory, for writing.
+func mapOver(mem []byte, fd int, off int64) error {
+	prot, flags := unix.PROT_READ, unix.MAP_FIXED|unix.MAP_SHARED
+	if fd < 0 {
+		prot, flags = unix.PROT_READ|unix.PROT_WRITE, unix.MAP_FIXED|unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE
+	}
+	_, err := unix.MmapPtr(fd, off, unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem)), prot, flags)
+	return os.NewSyscallError("mmap", err)
+}
+
+// unmap removes mappings that create, mapPeer or reserve made.
+func unmap(mem []byte) {
+	if len(mem) > 0 {
+		unix.Munmap(mem) //nolint:errcheck // fails for what was not mapped only
+	}
+}
+
+func closeFiles(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd) //nolint:errcheck // nothing was written
+	}
+}
+
+// readOnly opens a file again for reading only, so that the peers who get it cannot map it for writing by mistake.
+func readOnly(fd int) (int, error) {
+	return unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+}
+
+func duplicate(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0) }

@@ -1,0 +1,194 @@
+package shm
+
+import "millrace.dev/group/reduce"
+
+// run sums the segments of one step after the other until the team is canceled.
+func (t *Team) run() {
+	defer close(t.stopped)
+	for tag := uint64(1); ; tag++ {
+		if !t.awaitBegin(tag) {
+			t.finish(reduce.Facts{}, t.reason())
+			return
+		}
+		facts, err := t.reduce(tag)
+		if err != nil {
+			t.Cancel(err)
+		}
+		t.finish(facts, err)
+	}
+}
+
+// awaitBegin waits until the step with a tag has begun, or reports false when the team is canceled.
+func (t *Team) awaitBegin(tag uint64) bool {
+	for {
+		t.mu.Lock()
+		begun, canceled := t.tag == tag, t.err != nil
+		t.mu.Unlock()
+		if begun || canceled {
+			return begun && !canceled
+		}
+		t.wait()
+	}
+}
+
+func (t *Team) reason() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// finish tells the step under way, if there is one, how it ended.
+func (t *Team) finish(facts reduce.Facts, err error) {
+	t.mu.Lock()
+	done := t.done
+	t.done = nil
+	t.mu.Unlock()
+	if done != nil {
+		done(facts, err)
+	}
+}
+
+// wait waits until something may be possible, or the team is canceled.
+func (t *Team) wait() {
+	select {
+	case <-t.poke:
+	case <-t.canceled:
+	}
+}
+
+// stop says why the step under way cannot go on, nil if it can.
+func (t *Team) stop() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return t.err
+	}
+	return t.bad
+}
+
+// reduce does this member's part of a step and waits for the others' parts.
+func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
+	if t.fds != nil {
+		if err := t.config.Mean.share(t.layout, t.fds); err != nil {
+			return reduce.Facts{}, err
+		}
+		closeFiles(t.fds)
+		t.fds = nil
+	}
+	own := t.boards[t.config.Rank]
+	t.todo = t.todo[:0]
+	for block := range t.layout.blocks() {
+		t.todo = append(t.todo, block)
+	}
+	t.facts = reduce.Facts{Finite: true}
+	known := false // who contributes
+	for len(t.todo) > 0 {
+		if err := t.stop(); err != nil {
+			return reduce.Facts{}, err
+		}
+		before := len(t.todo)
+		for i := 0; i < len(t.todo); i++ {
+			if !t.readyEverywhere(t.todo[i], tag) {
+				continue
+			}
+			if !known {
+				if err := t.contributors(tag); err != nil {
+					return reduce.Facts{}, err
+				}
+				known = true
+			}
+			if err := t.sum(t.todo[i]); err != nil {
+				return reduce.Facts{}, err
+			}
+			t.todo[i] = -1
+		}
+		t.forgetDone()
+		if len(t.todo) == before {
+			t.sleep(wantReady, func() bool { return t.anyReady(tag) })
+		}
+	}
+	own.markDone(tag, t.facts.Finite)
+	if done, _ := t.doneEverywhere(tag); done {
+		t.wakeSleepers(wantDone)
+	}
+	for {
+		done, finite := t.doneEverywhere(tag)
+		if done {
+			t.facts.Finite = finite
+			return t.facts, nil
+		}
+		if err := t.stop(); err != nil {
+			return reduce.Facts{}, err
+		}
+		t.sleep(wantDone, func() bool { done, _ := t.doneEverywhere(tag); return done })
+	}
+}
+
+// sleep waits until another member has reason to wake this one, or this member itself.
+func (t *Team) sleep(w want, possible func() bool) {
+	own := t.boards[t.config.Rank]
+	own.sleep(w)
+	if !possible() {
+		t.wait()
+	}
+	own.sleep(wantNothing)
+}
+
+func (t *Team) anyReady(tag uint64) bool {
+	for _, block := range t.todo {
+		if t.readyEverywhere(block, tag) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetDone drops the blocks that sum has been through, marked by -1.
+func (t *Team) forgetDone() {
+	kept := t.todo[:0]
+	for _, block := range t.todo {
+		if block >= 0 {
+			kept = append(kept, block)
+		}
+	}
+	t.todo = kept
+}
+
+// contributors finds the weights of a step that has begun everywhere.
+func (t *Team) contributors(tag uint64) error {
+	t.giving, t.scales = t.giving[:0], t.scales[:0]
+	own := t.boards[t.config.Rank].step(tag)
+	for rank, b := range t.boards {
+		if step := b.step(tag); step != own {
+			return &MismatchError{rank, stepDiffers(step, own)}
+		}
+		weight := b.weight(tag)
+		t.facts.Weight += weight
+		if weight > 0 {
+			t.giving = append(t.giving, t.g[rank])
+			t.scales = append(t.scales, float32(weight))
+		}
+	}
+	t.scale = reduce.Scale(t.facts.Weight)
+	return nil
+}
+
+// sum computes this member's segment of a block.
+func (t *Team) sum(block int) error {
+	lo, hi := t.layout.segment(block, t.config.Rank)
+	to := floats(t.share[t.layout.slotAt(block):])
+	parts := t.parts[:len(t.giving)]
+	for at := lo; at < hi; at += stripe {
+		if err := t.stop(); err != nil {
+			return err
+		}
+		end := min(at+stripe, hi)
+		for i, g := range t.giving {
+			parts[i] = g[at:end]
+		}
+		if !weightedMean(to[at-lo:end-lo], parts, t.scales, t.scale) {
+			t.facts.Finite = false
+		}
+	}
+	return nil
+}

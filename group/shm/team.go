@@ -1,0 +1,337 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/reduce"
+)
+
+// wakeType is the frame that wakes a member. It has no body.
+const wakeType = reduce.LastType
+
+// Config says who reduces what.
+type Config struct {
+	Epoch uint64
+	Rank  int
+	IDs   []uint64      // incarnations of the members of the view, by rank, all on this machine
+	Peers []fabric.Conn // by rank; this member's own is not used
+
+	Vector *Vector
+	Mean   *Mean
+	Plan   uint64 // hash of the names of the vector's parts
+}
+
+// Team reduces the steps of one view. It is a reduce.Reducer, made by Door.Attach and to be closed.
+type Team struct {
+	config Config
+	layout layout
+	boards []board
+	g      [][]float32 // by rank
+	share  []byte      // own
+	peers  [][]byte    // mappings of peers' files
+	fds    []int       // shares by rank until the result is mapped, then nil
+
+	poke     chan struct{} // something may be possible now
+	canceled chan struct{}
+	stopped  chan struct{}
+
+	mu     sync.Mutex
+	err    error // why it was canceled
+	closed bool
+	tag    uint64 // of the step that has begun; 0 before the first
+	step   uint64
+	weight uint64
+	done   func(facts reduce.Facts, err error) // nil when no step is under way
+	left   []int                               // elements of each block that are not ready
+	bad    error                               // misuse of Ready in this step
+
+	// The rest belongs to the goroutine of run.
+	todo   []int       // blocks whose segments are not in the share
+	giving [][]float32 // g of the contributors
+	parts  [][]float32 // a stripe of each
+	scales []float32   // weights of the contributors
+	scale  float32
+	facts  reduce.Facts
+}
+
+var _ reduce.Reducer = (*Team)(nil)
+
+// Attach shows this worker's memory to the members of a view and maps theirs. It returns on all members with a
+// team, or on all with an error, unless a member dies or stops answering: then the caller ends ctx when
+// it changes the view. A *NotSupportedError says that this view cannot share memory, a *MismatchError that a
+// member has another vector.
+func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
+	n, elements := len(config.IDs), len(config.Vector.g)
+	switch {
+	case config.Rank < 0 || config.Rank >= n || config.IDs[config.Rank] != d.id || len(config.Peers) != n:
+		return nil, fmt.Errorf("shm: rank %d of %d members, %d connections, is not the worker of this door", config.Rank, n, len(config.Peers))
+	case len(config.Mean.r) != elements:
+		return nil, fmt.Errorf("shm: the result has %d elements, the gradients %d", len(config.Mean.r), elements)
+	}
+	t := &Team{
+		config: config,
+		layout: newLayout(elements, os.Getpagesize(), n),
+		boards: make([]board, n), g: make([][]float32, n), fds: make([]int, n),
+		poke: make(chan struct{}, 1), canceled: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	for rank := range t.fds {
+		t.fds[rank] = -1
+	}
+	t.left = make([]int, t.layout.blocks())
+	t.todo = make([]int, 0, t.layout.blocks())
+	t.giving, t.parts, t.scales = make([][]float32, 0, n), make([][]float32, n), make([]float32, 0, n)
+	if err := t.attach(ctx, d); err != nil {
+		t.unmap()
+		return nil, err
+	}
+	go t.run()
+	return t, nil
+}
+
+func (t *Team) attach(ctx context.Context, d *Door) error {
+	me := t.config.Rank
+	fd, share, err := create("millrace-share", t.layout.shareBytes(), true)
+	if err != nil {
+		return err
+	}
+	t.share, t.fds[me] = share, fd
+	t.boards[me], t.g[me] = boardOf(share, t.layout.boardBytes()), t.config.Vector.g
+	vector, err := readOnly(t.config.Vector.fd)
+	if err != nil {
+		return unsupported("opening one's own memory again", err)
+	}
+	defer closeFiles([]int{vector})
+	mine := offer{
+		use: useTeam, epoch: t.config.Epoch, from: d.id, rank: uint32(me), n: uint32(t.layout.n),
+		page: uint32(t.layout.page), elements: uint64(t.layout.elements), plan: t.config.Plan,
+	}
+	m, err := d.meet(ctx, mine, t.config.IDs, []int{vector, fd})
+	defer m.close()
+	if err != nil {
+		return err
+	}
+	for rank := range m.fds {
+		if rank != me {
+			if err := t.mapPeer(rank, m.fds[rank]); err != nil {
+				return unsupported(fmt.Sprintf("mapping the memory of rank %d", rank), err)
+			}
+			t.fds[rank], m.fds[rank] = m.fds[rank][1], m.fds[rank][:1]
+		}
+	}
+	return m.agree(ctx)
+}
+
+func (t *Team) mapPeer(rank int, fds []int) error {
+	g, err := mapPeer(fds[0], t.layout.vectorBytes())
+	if err != nil {
+		return err
+	}
+	t.peers = append(t.peers, g)
+	t.g[rank] = floats(g)[:t.layout.elements]
+	share, err := mapPeer(fds[1], t.layout.shareBytes())
+	if err != nil {
+		return err
+	}
+	t.peers = append(t.peers, share)
+	t.boards[rank] = boardOf(share, t.layout.boardBytes())
+	return nil
+}
+
+// unmap frees all that belongs to the view. What the Mean shows stays until it shows something else.
+func (t *Team) unmap() {
+	for _, fd := range t.fds {
+		if fd >= 0 {
+			closeFiles([]int{fd})
+		}
+	}
+	for _, mem := range t.peers {
+		unmap(mem)
+	}
+	unmap(t.share)
+	t.fds, t.peers, t.share = nil, nil, nil
+}
+
+// Close cancels what is under way, waits until nothing writes any more and unmaps the view's memory. The result of the
+// last step stays readable.
+func (t *Team) Close() error {
+	t.Cancel(ErrClosed)
+	<-t.stopped
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.closed = true
+		t.unmap()
+	}
+	return nil
+}
+
+// Algorithm is reduce.Shared.
+func (t *Team) Algorithm() reduce.Algorithm { return reduce.Shared }
+
+// Begin starts a step; see reduce.Reducer. All members begin the same steps of a view in the same order.
+func (t *Team) Begin(step, m uint64, done func(reduce.Facts, error)) {
+	if err := t.begin(step, m, done); err != nil {
+		done(reduce.Facts{}, err)
+	}
+}
+
+func (t *Team) begin(step, m uint64, done func(reduce.Facts, error)) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return t.err
+	}
+	if t.done != nil {
+		return fmt.Errorf("shm: step %d begins before step %d is done", step, t.step)
+	}
+	t.tag++
+	t.step, t.weight, t.done, t.bad = step, m, done, nil
+	for block := range t.left {
+		lo, hi := t.layout.bounds(block)
+		t.left[block] = hi - lo
+	}
+	t.boards[t.config.Rank].begin(t.tag, step, m)
+	t.wakeUp()
+	return nil
+}
+
+// Ready marks the blocks that the elements complete; see reduce.Reducer.
+func (t *Team) Ready(lo, hi int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil || t.done == nil || lo == hi {
+		return
+	}
+	if lo < 0 || hi > t.layout.elements || lo > hi {
+		t.fail(fmt.Errorf("shm: elements %d to %d are ready of a vector of %d", lo, hi, t.layout.elements))
+		return
+	}
+	complete := false
+	for block := lo / t.layout.block; block*t.layout.block < hi; block++ {
+		from, to := t.layout.bounds(block)
+		t.left[block] -= min(hi, to) - max(lo, from)
+		switch left := t.left[block]; {
+		case left < 0:
+			t.fail(fmt.Errorf("shm: elements between %d and %d are ready twice in step %d", max(lo, from), min(hi, to), t.step))
+			return
+		case left == 0:
+			t.boards[t.config.Rank].markReady(block, t.tag)
+			complete = t.readyEverywhere(block, t.tag) || complete
+		}
+	}
+	if complete {
+		t.wakeSleepers(wantReady)
+		t.wakeUp()
+	}
+}
+
+// fail makes the step under way end with an error. t.mu is held.
+func (t *Team) fail(err error) {
+	t.bad = err
+	t.wakeUp()
+}
+
+func (t *Team) readyEverywhere(block int, tag uint64) bool {
+	for _, b := range t.boards {
+		if !b.ready(block, tag) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Team) doneEverywhere(tag uint64) (done, finite bool) {
+	finite = true
+	for _, b := range t.boards {
+		d, f := b.done(tag)
+		if !d {
+			return false, false
+		}
+		finite = finite && f
+	}
+	return true, finite
+}
+
+// wakeUp makes this member's own goroutine look again.
+func (t *Team) wakeUp() {
+	select {
+	case t.poke <- struct{}{}:
+	default:
+	}
+}
+
+// wakeSleepers sends a frame to all who sleep for w. The one whose mark comes last finds all of them: a member says
+// that it sleeps before it looks for the last time.
+func (t *Team) wakeSleepers(w want) {
+	for rank, b := range t.boards {
+		if rank != t.config.Rank && b.want() == w {
+			t.config.Peers[rank].Send(fabric.Control, fabric.Header{Type: wakeType, Epoch: t.config.Epoch}, nil, nil)
+		}
+	}
+}
+
+// Body takes frames with a body, of which this way of reducing has none: they are those of a ring of another view.
+func (t *Team) Body(_ int, h fabric.Header) ([]byte, error) {
+	if h.Epoch == t.config.Epoch {
+		return nil, errors.New("shm: a member sends data that belongs in shared memory")
+	}
+	return make([]byte, h.Length), nil
+}
+
+// Frame takes a frame of a member.
+func (t *Team) Frame(_ int, h fabric.Header, _ []byte) error {
+	if h.Type == wakeType && h.Epoch == t.config.Epoch {
+		t.wakeUp()
+	}
+	return nil
+}
+
+// Closed does nothing: what a member has shown stays readable.
+func (t *Team) Closed(int) {}
+
+// Cancel ends the use of the view; see reduce.Reducer.
+func (t *Team) Cancel(err error) {
+	if err == nil {
+		err = ErrClosed
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+		close(t.canceled)
+	}
+}
+
+// Waiting says what the step waits for; see reduce.Reducer.
+func (t *Team) Waiting() (rank int, what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil || t.closed {
+		return -1, ""
+	}
+	for block, left := range t.left {
+		if left > 0 {
+			lo, hi := t.layout.bounds(block)
+			return -1, fmt.Sprintf("own gradients between elements %d and %d", lo, hi)
+		}
+	}
+	for rank, b := range t.boards {
+		for block := range t.left {
+			if !b.ready(block, t.tag) {
+				lo, hi := t.layout.bounds(block)
+				return rank, fmt.Sprintf("gradients between elements %d and %d", lo, hi)
+			}
+		}
+	}
+	for rank, b := range t.boards {
+		if done, _ := b.done(t.tag); !done && rank != t.config.Rank {
+			return rank, "its part of the sum"
+		}
+	}
+	return -1, "own part of the sum"
+}
