@@ -1,0 +1,153 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const barrierTTL = time.Minute
+
+// stored is the last message of a subject; with Revision 0 there is none.
+type stored struct {
+	Entry
+	gone        bool // a removal, or the mark of an expiry
+	expired     bool
+	write       string
+	incarnation uint64 // of a member
+}
+
+// entry is the record that the message stands for.
+func (s stored) entry() Entry {
+	if s.gone {
+		return Entry{Key: s.Key}
+	}
+	return s.Entry
+}
+
+// Get returns a record, or an error that wraps ErrNotFound.
+func (c *Cluster) Get(ctx context.Context, key string) (Entry, error) {
+	if err := checkKey(key); err != nil {
+		return Entry{}, err
+	}
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	found, err := c.last(ctx, key)
+	switch {
+	case err != nil:
+		return Entry{}, c.failed(key, err, false)
+	case found.gone || found.Revision == 0:
+		return Entry{}, fmt.Errorf("%s: %w", key, ErrNotFound)
+	}
+	return found.Entry, nil
+}
+
+// last reads the newest message of a key, so that it is at least as new as any
+// change that was complete when the call began.
+func (c *Cluster) last(ctx context.Context, key string) (stored, error) {
+	after, err := c.pass(ctx)
+	for err == nil {
+		var found stored
+		if found, err = c.lastAt(ctx, key, after); err == nil {
+			return found, nil
+		}
+		if errors.Is(err, errBehind) || ctx.Err() == nil {
+			err = nil
+			if !pause(ctx, retryWait) {
+				err = ctx.Err()
+			}
+		}
+	}
+	return stored{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// pass publishes a message that the majority of replicas confirms, and returns
+// its sequence number: a replica that has it has every change before it. A
+// single replica has them anyway.
+func (c *Cluster) pass(ctx context.Context) (uint64, error) {
+	if c.replicas == 1 {
+		return 0, nil
+	}
+	return c.mark(ctx)
+}
+
+func (c *Cluster) mark(ctx context.Context) (uint64, error) {
+	for {
+		m := &nats.Msg{Subject: c.subjects + c.barrier, Header: nats.Header{headerTTL: {barrierTTL.String()}}}
+		seq, err := c.send(ctx, m)
+		if err == nil {
+			return seq, nil
+		}
+		if !pause(ctx, retryWait) {
+			return 0, err
+		}
+	}
+}
+
+var errBehind = errors.New("replica is behind")
+
+// lastAt asks any replica for the newest message of a key, together with our
+// newest barrier: both answers are of one instant. It fails with errBehind when
+// the replica has not seen the barrier yet.
+func (c *Cluster) lastAt(ctx context.Context, key string, barrier uint64) (stored, error) {
+	request := struct {
+		MultiLast []string `json:"multi_last"`
+	}{[]string{c.subjects + key, c.subjects + c.barrier}}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return stored{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	inbox := c.conn.NewRespInbox()
+	answers, err := c.conn.SubscribeSync(inbox)
+	if err != nil {
+		return stored{}, err
+	}
+	defer func() { _ = answers.Unsubscribe() }() // fails only on a closed connection
+	if err := c.conn.PublishRequest("$JS.API.DIRECT.GET."+c.stream, inbox, body); err != nil {
+		return stored{}, err
+	}
+	found, seen := stored{Entry: Entry{Key: key}}, uint64(0)
+	for {
+		m, err := answers.NextMsgWithContext(ctx)
+		if err != nil {
+			return stored{}, err
+		}
+		switch status := m.Header.Get("Status"); {
+		case status == "404" && m.Header.Get("Description") == "No Results", status == "204":
+			if seen < barrier {
+				return stored{}, errBehind
+			}
+			return found, nil
+		case status != "":
+			return stored{}, fmt.Errorf("reading %s: %s %s", key, status, m.Header.Get("Description"))
+		}
+		seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+		if err != nil {
+			return stored{}, fmt.Errorf("reading %s: answer without a sequence number", key)
+		}
+		if m.Header.Get("Nats-Subject") == c.subjects+c.barrier {
+			seen = seq
+			continue
+		}
+		found = decode(key, seq, m.Header, m.Data)
+	}
+}
+
+// decode reads a stored message.
+func decode(key string, seq uint64, h nats.Header, data []byte) stored {
+	s := stored{Entry: Entry{Key: key, Value: data, Revision: seq}, write: h.Get(headerWrite), incarnation: seq}
+	marker := h.Get("Nats-Marker-Reason")
+	s.expired = marker == "MaxAge"
+	s.gone = marker != "" || h.Get(headerOperation) != ""
+	if n, err := strconv.ParseUint(h.Get(headerIncarnation), 10, 64); err == nil {
+		s.incarnation = n
+	}
+	return s
+}
