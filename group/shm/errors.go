@@ -35,7 +35,3 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string { return fmt.Sprintf("shm: rank %d %s", e.Rank, e.What) }
-
-func stepDiffers(theirs, ours uint64) string {
-	return fmt.Sprintf("reduces step %d, this member step %d", theirs, ours)
-}

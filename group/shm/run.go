@@ -1,6 +1,11 @@
 package shm
 
-import "millrace.dev/group/reduce"
+import (
+	"fmt"
+
+	"millrace.dev/group/internal/vec"
+	"millrace.dev/group/reduce"
+)
 
 // run sums the segments of one step after the other until the team is canceled.
 func (t *Team) run() {
@@ -156,39 +161,35 @@ func (t *Team) forgetDone() {
 
 // contributors finds the weights of a step that has begun everywhere.
 func (t *Team) contributors(tag uint64) error {
-	t.giving, t.scales = t.giving[:0], t.scales[:0]
 	own := t.boards[t.config.Rank].step(tag)
 	for rank, b := range t.boards {
 		if step := b.step(tag); step != own {
-			return &MismatchError{rank, stepDiffers(step, own)}
+			return &MismatchError{rank, fmt.Sprintf("reduces step %d, this member step %d", step, own)}
 		}
 		weight := b.weight(tag)
 		t.facts.Weight += weight
-		if weight > 0 {
-			t.giving = append(t.giving, t.g[rank])
-			t.scales = append(t.scales, float32(weight))
-		}
+		t.weights[rank] = float32(weight)
 	}
-	t.scale = reduce.Scale(t.facts.Weight)
 	return nil
 }
+
+// stripe is the number of elements that are summed in one go: a step that is canceled ends after one.
+const stripe = 8192
 
 // sum computes this member's segment of a block.
 func (t *Team) sum(block int) error {
 	lo, hi := t.layout.segment(block, t.config.Rank)
 	to := floats(t.share[t.layout.slotAt(block):])
-	parts := t.parts[:len(t.giving)]
+	scale := reduce.Scale(t.facts.Weight)
 	for at := lo; at < hi; at += stripe {
 		if err := t.stop(); err != nil {
 			return err
 		}
 		end := min(at+stripe, hi)
-		for i, g := range t.giving {
-			parts[i] = g[at:end]
+		for rank, g := range t.g {
+			t.parts[rank] = g[at:end]
 		}
-		if !weightedMean(to[at-lo:end-lo], parts, t.scales, t.scale) {
-			t.facts.Finite = false
-		}
+		t.facts.Finite = vec.Mean(to[at-lo:end-lo], t.parts, t.weights, scale) && t.facts.Finite
 	}
 	return nil
 }

@@ -45,18 +45,15 @@ type Team struct {
 	closed bool
 	tag    uint64 // of the step that has begun; 0 before the first
 	step   uint64
-	weight uint64
 	done   func(facts reduce.Facts, err error) // nil when no step is under way
 	left   []int                               // elements of each block that are not ready
 	bad    error                               // misuse of Ready in this step
 
 	// The rest belongs to the goroutine of run.
-	todo   []int       // blocks whose segments are not in the share
-	giving [][]float32 // g of the contributors
-	parts  [][]float32 // a stripe of each
-	scales []float32   // weights of the contributors
-	scale  float32
-	facts  reduce.Facts
+	todo    []int       // blocks whose segments are not in the share
+	parts   [][]float32 // stripes of g by rank
+	weights []float32   // by rank
+	facts   reduce.Facts
 }
 
 var _ reduce.Reducer = (*Team)(nil)
@@ -84,7 +81,7 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 	}
 	t.left = make([]int, t.layout.blocks())
 	t.todo = make([]int, 0, t.layout.blocks())
-	t.giving, t.parts, t.scales = make([][]float32, 0, n), make([][]float32, n), make([]float32, 0, n)
+	t.parts, t.weights = make([][]float32, n), make([]float32, n)
 	if err := t.attach(ctx, d); err != nil {
 		t.unmap()
 		return nil, err
@@ -190,7 +187,7 @@ func (t *Team) begin(step, m uint64, done func(reduce.Facts, error)) error {
 		return fmt.Errorf("shm: step %d begins before step %d is done", step, t.step)
 	}
 	t.tag++
-	t.step, t.weight, t.done, t.bad = step, m, done, nil
+	t.step, t.done, t.bad = step, done, nil
 	for block := range t.left {
 		lo, hi := t.layout.bounds(block)
 		t.left[block] = hi - lo
