@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"millrace.dev/fabric/internal/flow"
 )
 
 // conn is a connection over a socket. Its reader goroutine makes the
@@ -28,7 +30,7 @@ type conn struct {
 	closed bool
 	cause  error // why, once closed
 	out    output
-	credit credit
+	credit flow.Credit
 
 	framesIn, bytesIn atomic.Uint64
 	handler           Handler
@@ -38,7 +40,7 @@ type conn struct {
 func newConn(s *Sockets, h Handler, remote string) *conn {
 	c := &conn{net: s, handler: h, remote: remote, ended: make(chan struct{})}
 	c.wake.L = &c.mu
-	c.credit.window = int64(s.opt.Window)
+	c.credit.Open(s.opt.Window)
 	return c
 }
 

@@ -73,7 +73,7 @@ func (c *conn) hello(certified string) error {
 	var nonce [4]byte
 	rand.Read(nonce[:])
 	c.in.nonce = 0 // for the hello alone
-	mine := Header{Epoch: uint64(binary.LittleEndian.Uint32(nonce[:])), Aux: uint64(c.credit.window), Length: uint32(len(c.net.opt.Name))}
+	mine := Header{Epoch: uint64(binary.LittleEndian.Uint32(nonce[:])), Aux: uint64(c.credit.Window()), Length: uint32(len(c.net.opt.Name))}
 	var head [HeaderSize]byte
 	putHeader(head[:], classHello, &mine, seal(0, 0))
 	if err := c.stream.writeAll([][]byte{head[:], []byte(c.net.opt.Name)}); err != nil {
@@ -101,6 +101,6 @@ func (c *conn) hello(certified string) error {
 	defer c.mu.Unlock()
 	c.peer = string(name)
 	c.out.nonce, c.out.n = uint32(h.Epoch), 1
-	c.credit.allowance, c.credit.peerWindow = int64(h.Aux), int64(h.Aux)
+	c.credit.Allow(int64(h.Aux))
 	return nil
 }

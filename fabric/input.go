@@ -80,24 +80,27 @@ func (c *conn) take(class class, h Header) error {
 		return c.deliver(h)
 	case classBulk:
 		c.mu.Lock()
-		err := c.credit.came(&h)
+		err := c.credit.Came(HeaderSize + int(h.Length))
 		c.mu.Unlock()
 		if err != nil {
-			return err
+			return &ProtocolError{Reason: err.Error()}
 		}
 		if err := c.deliver(h); err != nil {
 			return err
 		}
-		c.free(HeaderSize + int64(h.Length))
+		c.free(HeaderSize + int(h.Length))
 		return nil
 	case classFiles:
 		return c.deliverFiles(h)
 	case classCredit:
 		c.mu.Lock()
-		err := c.credit.grant(h.Aux)
+		err := c.credit.Grant(h.Aux)
 		c.wake.Signal()
 		c.mu.Unlock()
-		return err
+		if err != nil {
+			return &ProtocolError{Reason: err.Error()}
+		}
+		return nil
 	}
 	return &ProtocolError{Reason: fmt.Sprintf("a frame of class %d where none may be", class)}
 }

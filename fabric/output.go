@@ -2,15 +2,14 @@ package fabric
 
 import (
 	"os"
+
+	"millrace.dev/fabric/internal/flow"
 )
 
 const (
 	inlineSize = 64 << 10  // a frame up to this is written by Send, header included
 	batchSize  = 256 << 10 // a batch takes no more frames beyond this
 	batchCount = 32        // nor more than these
-
-	maxControlWait = 16 << 20 // bytes of control frames in the queue
-	maxBulkWait    = 1 << 30  // bytes of bulk frames in the queue
 )
 
 // output is the sending half of a connection. Its fields are under the
@@ -82,16 +81,16 @@ func (c *conn) send(f frame) {
 		}
 		return
 	}
-	q, limit := &o.control, maxControlWait
+	q, limit := &o.control, flow.MaxControlWait
 	if f.class == classBulk {
-		q, limit = &o.bulk, maxBulkWait
+		q, limit = &o.bulk, flow.MaxBulkWait
 	}
 	if q.bytes+f.size() > limit {
 		c.mu.Unlock()
 		c.refuse(ErrQueueFull, f.done)
 		return
 	}
-	if o.busy || !o.ready || q.n > 0 || o.control.n > 0 || f.files != nil || f.size() > inlineSize || !c.stream.inline() || !c.credit.take(&f) {
+	if o.busy || !o.ready || q.n > 0 || o.control.n > 0 || f.files != nil || f.size() > inlineSize || !c.stream.inline() || !c.pay(&f) {
 		q.push(f)
 		if !o.busy {
 			c.wake.Signal()
@@ -129,7 +128,7 @@ func (c *conn) send(f frame) {
 // sendable tells whether there is a frame that may be sent now.
 func (c *conn) sendable() bool {
 	o := &c.out
-	return o.ready && (o.control.n > 0 || o.bulk.n > 0 && c.credit.covers(o.bulk.peek()))
+	return o.ready && (o.control.n > 0 || o.bulk.n > 0 && c.covers(o.bulk.peek()))
 }
 
 // begin empties the batch.
@@ -159,7 +158,7 @@ func (c *conn) fill() {
 	for size := 0; len(o.batch) < batchCount && size < batchSize; {
 		q := &o.control
 		if q.n == 0 {
-			if q = &o.bulk; q.n == 0 || !c.credit.take(q.peek()) {
+			if q = &o.bulk; q.n == 0 || !c.pay(q.peek()) {
 				return
 			}
 		}
