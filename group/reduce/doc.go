@@ -19,7 +19,4 @@
 // Two implementations exist: the ring of package collective, over connections, and package shm, over memory that
 // the workers of one machine share. Neither starts goroutines of its own to wait: the driver passes them what
 // connections receive.
-//
-// A [Plan] names the ranges of the vector. Members compare plans when they meet; a difference is an error that
-// names the tensor and the rank.
 package reduce

@@ -1,0 +1,4 @@
+package collective
+
+// Call is an operation under way.
+type Call struct{}
