@@ -7,9 +7,9 @@ import (
 
 // Mean is the result of steps: the same addresses for a worker's life, whatever memory is behind them.
 type Mean struct {
-	mem    []byte
-	r      []float32
-	shared bool
+	mem  []byte
+	r    []float32
+	from *Team // whose shares are behind it, nil for memory of this process
 }
 
 // NewMean makes a result of zeros in memory of this process.
@@ -24,27 +24,32 @@ func NewMean(elements int) (*Mean, error) {
 	return &Mean{mem: mem, r: floats(mem)[:elements:elements]}, nil
 }
 
-// Elements is the result, until Close. It may be written after Private and before the first step of a Team only.
+// Elements is the result, until Close. It must not be written unless its memory is Private.
 func (m *Mean) Elements() []float32 { return m.r }
 
-// Private puts zeros in memory of this process behind the result, where there was that of a team, for a reducer
-// that writes the whole result itself.
+// Private puts zeros in memory of this process behind the result, unless such memory is there already, for somebody
+// else than a Team to write. It must not be called while a step is under way. The next step of a Team
+// takes the result back.
 func (m *Mean) Private() error {
-	if !m.shared {
+	if m.from == nil {
 		return nil
 	}
 	if err := mapOver(m.mem, -1, 0); err != nil {
 		return fmt.Errorf("shm: cannot free the result: %w", err)
 	}
-	m.shared = false
+	m.from = nil
 	return nil
 }
 
-// share puts the shares of a view behind the result; fds are by rank.
-func (m *Mean) share(l layout, fds []int) error {
-	m.shared = true
+// show puts a team's shares behind the result, unless they are there already.
+func (m *Mean) show(t *Team) error {
+	if m.from == t {
+		return nil
+	}
+	m.from = t
+	l := t.layout
 	for block := range l.blocks() {
-		for rank, fd := range fds {
+		for rank, fd := range t.fds {
 			lo, hi := l.segment(block, rank)
 			if lo == hi {
 				continue

@@ -73,12 +73,8 @@ func (t *Team) stop() error {
 
 // reduce does this member's part of a step and waits for the others' parts.
 func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
-	if t.fds != nil {
-		if err := t.config.Mean.share(t.layout, t.fds); err != nil {
-			return reduce.Facts{}, err
-		}
-		closeFiles(t.fds)
-		t.fds = nil
+	if err := t.config.Mean.show(t); err != nil {
+		return reduce.Facts{}, err
 	}
 	own := t.boards[t.config.Rank]
 	t.todo = t.todo[:0]

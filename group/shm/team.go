@@ -14,13 +14,25 @@ import (
 // wakeType is the frame that wakes a member. It has no body.
 const wakeType = reduce.LastType
 
-// Config says who reduces what.
-type Config struct {
+// View is the members who share memory, all on this machine.
+type View struct {
 	Epoch uint64
 	Rank  int
-	IDs   []uint64      // incarnations of the members of the view, by rank, all on this machine
-	Peers []fabric.Conn // by rank; this member's own is not used
+	IDs   []uint64 // incarnations by rank
+	// Send queues a frame for a member, without blocking; see fabric.Conn.
+	Send func(to int, p fabric.Priority, h fabric.Header, body []byte, done func(error))
+}
 
+func (v *View) check(d *Door) error {
+	if v.Rank < 0 || v.Rank >= len(v.IDs) || v.IDs[v.Rank] != d.id {
+		return fmt.Errorf("shm: rank %d of %d members is not the worker of this door", v.Rank, len(v.IDs))
+	}
+	return nil
+}
+
+// Config says who reduces what.
+type Config struct {
+	View
 	Vector *Vector
 	Mean   *Mean
 	Plan   uint64 // hash of the names of the vector's parts
@@ -34,7 +46,7 @@ type Team struct {
 	g      [][]float32 // by rank
 	share  []byte      // own
 	peers  [][]byte    // mappings of peers' files
-	fds    []int       // shares by rank until the result is mapped, then nil
+	fds    []int       // shares by rank
 
 	poke     chan struct{} // something may be possible now
 	canceled chan struct{}
@@ -64,10 +76,10 @@ var _ reduce.Reducer = (*Team)(nil)
 // member has another vector.
 func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 	n, elements := len(config.IDs), len(config.Vector.g)
-	switch {
-	case config.Rank < 0 || config.Rank >= n || config.IDs[config.Rank] != d.id || len(config.Peers) != n:
-		return nil, fmt.Errorf("shm: rank %d of %d members, %d connections, is not the worker of this door", config.Rank, n, len(config.Peers))
-	case len(config.Mean.r) != elements:
+	if err := config.check(d); err != nil {
+		return nil, err
+	}
+	if len(config.Mean.r) != elements {
 		return nil, fmt.Errorf("shm: the result has %d elements, the gradients %d", len(config.Mean.r), elements)
 	}
 	t := &Team{
@@ -267,7 +279,7 @@ func (t *Team) wakeUp() {
 func (t *Team) wakeSleepers(w want) {
 	for rank, b := range t.boards {
 		if rank != t.config.Rank && b.want() == w {
-			t.config.Peers[rank].Send(fabric.Control, fabric.Header{Type: wakeType, Epoch: t.config.Epoch}, nil, nil)
+			t.config.Send(rank, fabric.Control, fabric.Header{Type: wakeType, Epoch: t.config.Epoch}, nil, nil)
 		}
 	}
 }

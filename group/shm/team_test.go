@@ -15,19 +15,6 @@ import (
 	"millrace.dev/group/reduce"
 )
 
-// pipe is a connection that hands frames to a team of the same process.
-type pipe struct {
-	fabric.Conn // nothing but Send is used
-	from        int
-	to          func() *Team
-}
-
-func (p pipe) Send(_ fabric.Priority, h fabric.Header, body []byte, done func(error)) {
-	if t := p.to(); t != nil {
-		t.Frame(p.from, h, body) //nolint:errcheck // never fails for frames without a body
-	}
-}
-
 // worker is a member in this process.
 type worker struct {
 	id     uint64
@@ -99,9 +86,11 @@ func attach(ctx context.Context, epoch uint64, all []*worker, change func(rank i
 	var wait sync.WaitGroup
 	for rank, w := range all {
 		wait.Go(func() {
-			c := Config{Epoch: epoch, Rank: rank, IDs: ids, Vector: w.vector, Mean: w.mean}
-			for _, peer := range all {
-				c.Peers = append(c.Peers, pipe{from: rank, to: peer.get})
+			c := Config{View: View{Epoch: epoch, Rank: rank, IDs: ids}, Vector: w.vector, Mean: w.mean}
+			c.Send = func(to int, _ fabric.Priority, h fabric.Header, body []byte, _ func(error)) {
+				if team := all[to].get(); team != nil {
+					team.Frame(rank, h, body) //nolint:errcheck // never fails for frames without a body
+				}
 			}
 			if change != nil {
 				change(rank, &c)
@@ -288,6 +277,42 @@ func TestCancelEndsAStepAndKeepsGradients(t *testing.T) {
 	}
 }
 
+// Somebody else may write the result between two steps of a team.
+func TestPrivateResultBetweenSteps(t *testing.T) {
+	const elements = 5000
+	all := newWorkers(t, 2, elements)
+	mustAttach(t, 1, all)
+	for step := range uint64(3) {
+		var results []chan outcome
+		for _, w := range all {
+			for i := range w.vector.Elements() {
+				w.vector.Elements()[i] = float32(step + 2)
+			}
+			results = append(results, w.begin(step, 1))
+		}
+		for _, w := range all {
+			w.get().Ready(0, elements)
+		}
+		for rank, result := range results {
+			if got := <-result; got.err != nil {
+				t.Fatal(got.err)
+			}
+			r := all[rank].mean.Elements()
+			if r[0] != float32(step+2) || r[elements-1] != float32(step+2) {
+				t.Fatalf("step %d: result %g … %g", step, r[0], r[elements-1])
+			}
+		}
+		if err := all[0].mean.Private(); err != nil {
+			t.Fatal(err)
+		}
+		r := all[0].mean.Elements()
+		if r[0] != 0 || r[elements-1] != 0 {
+			t.Fatal("private memory is not zero")
+		}
+		r[elements-1] = 17
+	}
+}
+
 func TestMisuseIsAnError(t *testing.T) {
 	for name, misuse := range map[string]func(*Team){
 		"twice":    func(t *Team) { t.Ready(0, 10); t.Ready(5, 15) },
@@ -366,7 +391,7 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, cancel)
 	_, err := all[0].door.Attach(ctx, Config{
-		Epoch: 1, IDs: []uint64{all[0].id, all[1].id}, Peers: make([]fabric.Conn, 2), Vector: all[0].vector, Mean: all[0].mean,
+		View: View{Epoch: 1, IDs: []uint64{all[0].id, all[1].id}}, Vector: all[0].vector, Mean: all[0].mean,
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
