@@ -15,7 +15,7 @@
 //
 // # Files
 //
-// PEM: certificates as X.509, keys as PKCS #8, mode 0600. They are written whole
+// PEM: certificates as X.509, keys as PKCS #8 with mode 0600. They are written whole
 // or not at all; an existing file is never replaced.
 //
 // # Failures
