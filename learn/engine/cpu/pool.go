@@ -25,6 +25,7 @@ type pool struct {
 	finished atomic.Int64
 	run      func(worker, chunk int)
 	caller   sleeper
+	core     atomic.Int32 // the caller's when it last woke a helper
 }
 
 // helper is a goroutine of the pool.
@@ -49,6 +50,14 @@ func (s *sleeper) sleepUnless(ready func() bool) {
 func (s *sleeper) rouse() {
 	if s.asleep.Load() && s.asleep.CompareAndSwap(true, false) {
 		s.wake <- struct{}{}
+	}
+}
+
+// summon wakes a helper, which learns where the caller runs.
+func (p *pool) summon(h *helper) {
+	if h.asleep.Load() {
+		p.core.Store(int32(coreNow()))
+		h.rouse()
 	}
 }
 
@@ -93,7 +102,7 @@ func (p *pool) do(n int, run func(worker, chunk int)) {
 	serial := p.ticket.Load() >> (2 * ticketBits)
 	p.ticket.Store((serial+1)<<(2*ticketBits) | uint64(n)<<ticketBits)
 	for _, h := range p.helpers[:min(n, int(p.limit.Load()))-1] {
-		h.rouse()
+		p.summon(h)
 	}
 	p.work(0)
 	if p.allDone() || spinFor(p.allDone) {
@@ -151,6 +160,8 @@ func (p *pool) help(h *helper, worker int) {
 		}
 		if !spinFor(pending) {
 			h.sleepUnless(pending)
+			// A system whose cores are all busy wakes a thread where it slept, and beside the caller it is of no use.
+			leaveCore(int(p.core.Load()))
 		}
 	}
 }
