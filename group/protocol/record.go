@@ -11,6 +11,8 @@ type Facts struct {
 // Record is what one member tells all others with a step.
 type Record struct {
 	Samples uint64  // its weight in the mean
+	Correct uint64  // samples that it classified right
+	InTop   uint64  // samples whose class was among its best guesses
 	Loss    float64 // mean over its samples
 	Norm2   float64 // squared norm of its gradient
 	Rate    float64 // the learning rate with which it will update

@@ -31,9 +31,6 @@ func (v View) Rank(id ID) int {
 // Has says whether id is a member.
 func (v View) Has(id ID) bool { return v.Rank(id) >= 0 }
 
-// after returns the member that follows rank r on the ring.
-func (v View) after(r int) Member { return v.Members[(r+1)%len(v.Members)] }
-
 // between counts the members strictly between two ranks on the ring, going up from a to b, that
 // are not left out.
 func (v View) between(a, b int, out map[ID]bool) int {
