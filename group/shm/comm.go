@@ -1,0 +1,223 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"millrace.dev/fabric"
+)
+
+const (
+	// pieceBytes is how a Comm cuts buffers.
+	pieceBytes = 128 << 10
+	// slots is the number of pieces that a member can be ahead of the others.
+	slots = 8
+	// directBytes is the size up to which every member sums whole pieces by itself, whatever their number: one round
+	// of messages instead of two.
+	directBytes = 16 << 10
+	// spin is how long a member looks for the others' marks before it sleeps. It spins only where every member can
+	// have a CPU.
+	spin = 20 * time.Microsecond
+)
+
+// Comm combines ordinary buffers of the members of one view through a small staging area. It is made by
+// Door.Join and to be closed. All members call the same operations in the same order.
+type Comm struct {
+	view   View
+	boards []commBoard
+	stages [][]byte // by rank: slots of input, then slots of output
+	own    []byte   // mapping of the own file
+	peers  [][]byte
+	spins  bool
+
+	poke     chan struct{}
+	canceled chan struct{}
+
+	calls sync.Mutex // held by the operation under way
+
+	mu     sync.Mutex
+	err    error
+	closed bool
+
+	next  uint64 // pieces of all operations before this one
+	pass  pass
+	parts [][]byte
+}
+
+// Combine sets r = a ∘ b for operands in rank order: a is of lower ranks than b. r may be the same memory
+// as a or b.
+type Combine func(r, a, b []byte)
+
+// Operation is what members do to a buffer; it must be the same for all.
+type Operation struct {
+	Name    string // of the buffer, in errors
+	Tag     uint64 // of the element type and function: members compare it
+	Element int    // bytes of an element
+	Combine Combine
+	Finish  func(r []byte) // what is done to each part of the result once, such as a division; nil for nothing
+}
+
+// Join makes the staging areas of a view's members. It succeeds on all or fails on all, as Attach does.
+func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
+	if err := view.check(d); err != nil {
+		return nil, err
+	}
+	n := len(view.IDs)
+	c := &Comm{
+		view: view, boards: make([]commBoard, n), stages: make([][]byte, n), parts: make([][]byte, n),
+		spins: n <= runtime.NumCPU(),
+		poke:  make(chan struct{}, 1), canceled: make(chan struct{}),
+	}
+	if err := c.join(ctx, d); err != nil {
+		c.unmap()
+		return nil, err
+	}
+	return c, nil
+}
+
+// stageBytes is the size of a comm's file.
+func stageBytes() (board, all int) {
+	board = roundUp(commWords*8, os.Getpagesize())
+	return board, board + 2*slots*pieceBytes
+}
+
+func (c *Comm) join(ctx context.Context, d *Door) error {
+	board, size := stageBytes()
+	fd, own, err := create("millrace-stage", size, true)
+	if err != nil {
+		return err
+	}
+	defer closeFiles([]int{fd})
+	c.own = own
+	me := c.view.Rank
+	c.boards[me], c.stages[me] = commBoard(boardOf(own, board)), own[board:]
+	mine := offer{
+		use: useComm, epoch: c.view.Epoch, from: d.id, rank: uint32(me), n: uint32(len(c.view.IDs)),
+		page: uint32(os.Getpagesize()),
+	}
+	m, err := d.meet(ctx, mine, c.view.IDs, []int{fd})
+	defer m.close()
+	if err != nil {
+		return err
+	}
+	for rank, fds := range m.fds {
+		if rank == me {
+			continue
+		}
+		stage, err := mapPeer(fds[0], size)
+		if err != nil {
+			return unsupported(fmt.Sprintf("mapping the memory of rank %d", rank), err)
+		}
+		c.peers = append(c.peers, stage)
+		c.boards[rank], c.stages[rank] = commBoard(boardOf(stage, board)), stage[board:]
+	}
+	return m.agree(ctx)
+}
+
+func (c *Comm) unmap() {
+	for _, mem := range c.peers {
+		unmap(mem)
+	}
+	unmap(c.own)
+	c.peers, c.own = nil, nil
+}
+
+// Body takes frames with a body, of which there are none.
+func (c *Comm) Body(int, fabric.Header) ([]byte, error) {
+	return nil, errors.New("shm: a member sends data that belongs in shared memory")
+}
+
+// Frame takes a frame of type CommType.
+func (c *Comm) Frame(_ int, h fabric.Header, _ []byte) error {
+	if h.Epoch == c.view.Epoch {
+		select {
+		case c.poke <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// Cancel makes the operation under way, and all later ones, fail. It returns at once.
+func (c *Comm) Cancel(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+		close(c.canceled)
+	}
+}
+
+// Close cancels what is under way, waits for its end and unmaps the memory.
+func (c *Comm) Close() error {
+	c.Cancel(ErrClosed)
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	if !c.closed {
+		c.closed = true
+		c.unmap()
+	}
+	return nil
+}
+
+func (c *Comm) stop() error {
+	select {
+	case <-c.canceled:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// AllReduce combines the buffers of all members, which have the same length, and leaves the result in each of
+// them. When it fails the buffer holds nothing of use, and the comm is of no use any more if other members
+// take part in the operation. A comm does one operation at a time.
+func (c *Comm) AllReduce(ctx context.Context, buf []byte, op Operation) error {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	if err := c.stop(); err != nil {
+		return err
+	}
+	if len(buf) == 0 || len(c.view.IDs) == 1 {
+		if op.Finish != nil {
+			op.Finish(buf)
+		}
+		return nil
+	}
+	p := &c.pass // here, so that it is not allocated
+	*p = pass{c: c, op: op, buf: buf, base: c.next, meta: op.meta(len(buf))}
+	defer func() { p.op, p.buf = Operation{}, nil }()
+	p.pieces = uint64((len(buf) + pieceBytes - 1) / pieceBytes)
+	p.direct = len(c.view.IDs) == 2 || len(buf) <= directBytes
+	c.next += p.pieces
+	if err := p.run(ctx); err != nil {
+		c.Cancel(fmt.Errorf("shm: the operation on %q failed: %w", op.Name, err))
+		return err
+	}
+	return nil
+}
+
+// meta is a number that differs where members' calls differ.
+func (op *Operation) meta(bytes int) uint64 {
+	const prime = 0x100000001b3 // FNV-1a
+	h := uint64(0xcbf29ce484222325)
+	mix := func(v uint64) {
+		for range 8 {
+			h = (h ^ v&0xff) * prime
+			v >>= 8
+		}
+	}
+	for i := range len(op.Name) {
+		h = (h ^ uint64(op.Name[i])) * prime
+	}
+	mix(op.Tag)
+	mix(uint64(bytes))
+	return h
+}

@@ -1,0 +1,183 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/internal/vec"
+)
+
+// sum adds float32.
+var sum = Operation{Name: "numbers", Tag: 1, Element: 4, Combine: func(r, a, b []byte) {
+	vec.WeightedSum(floats(r), floats(a), floats(b), 1, 1)
+}}
+
+func newComms(tb testing.TB, doors []*Door) []*Comm {
+	tb.Helper()
+	n := len(doors)
+	ids := make([]uint64, n)
+	for rank, d := range doors {
+		ids[rank] = d.id
+	}
+	comms := make([]*Comm, n)
+	errs := make([]error, n)
+	var wait sync.WaitGroup
+	for rank, d := range doors {
+		wait.Go(func() {
+			comms[rank], errs[rank] = d.Join(tb.Context(), View{Epoch: 1, Rank: rank, IDs: ids,
+				Send: func(to int, _ fabric.Priority, h fabric.Header, body []byte, _ func(error)) {
+					comms[to].Frame(rank, h, body) //nolint:errcheck // never fails
+				}})
+		})
+	}
+	wait.Wait()
+	for rank, err := range errs {
+		if err != nil {
+			tb.Fatalf("rank %d: %v", rank, err)
+		}
+		tb.Cleanup(func() { comms[rank].Close() }) //nolint:errcheck // always nil
+	}
+	return comms
+}
+
+func newDoors(tb testing.TB, n int) []*Door {
+	tb.Helper()
+	doors := make([]*Door, n)
+	for i := range doors {
+		var err error
+		if doors[i], err = Open(rand.Uint64()); err != nil {
+			skipUnsupported(tb, err)
+		}
+		tb.Cleanup(func() { doors[i].Close() }) //nolint:errcheck // nothing to lose
+	}
+	return doors
+}
+
+// sumInOrder is what all members must get, bit for bit.
+func sumInOrder(bufs [][]float32) []float32 {
+	r := append([]float32(nil), bufs[0]...)
+	for _, b := range bufs[1:] {
+		for i := range r {
+			r[i] += b[i]
+		}
+	}
+	return r
+}
+
+func TestBuffersOfAllSizes(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	most := 9
+	if testing.Short() {
+		most = 5
+	}
+	for n := 1; n <= most; n++ {
+		comms := newComms(t, newDoors(t, n))
+		sizes := []int{0, 1, n - 1, n, 255, directBytes / 4, directBytes/4 + 1, pieceBytes / 4, pieceBytes/4 + 3, 17, 2*slots*pieceBytes/4 + 11, 5, slots*pieceBytes/4 + 1}
+		for range 3 {
+			for _, size := range sizes {
+				bufs := make([][]float32, n)
+				for rank := range bufs {
+					bufs[rank] = make([]float32, size)
+					if size > 0 {
+						draw(r, bufs[rank], false)
+					}
+				}
+				want := sumInOrder(bufs)
+				var wait sync.WaitGroup
+				for rank, c := range comms {
+					wait.Go(func() {
+						if err := c.AllReduce(t.Context(), bytesOf(bufs[rank]), sum); err != nil {
+							t.Errorf("rank %d: %v", rank, err)
+						}
+					})
+				}
+				wait.Wait()
+				for rank := range bufs {
+					if i := sameBits(want, bufs[rank]); i >= 0 {
+						t.Fatalf("%d members, %d elements, rank %d: element %d is %g, want %g", n, size, rank, i, bufs[rank][i], want[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestDifferentOperationsAreNamed(t *testing.T) {
+	for _, other := range []struct {
+		name string
+		tag  uint64
+		size int
+	}{{"others", 1, 100}, {"numbers", 2, 100}, {"numbers", 1, 101}, {"numbers", 1, 1 << 20}} {
+		comms := newComms(t, newDoors(t, 3))
+		errs := make([]error, 3)
+		var wait sync.WaitGroup
+		for rank, c := range comms {
+			op, size := sum, 100
+			if rank == 1 {
+				op.Name, op.Tag, size = other.name, other.tag, other.size
+			}
+			wait.Go(func() { errs[rank] = c.AllReduce(t.Context(), bytesOf(make([]float32, size)), op) })
+		}
+		wait.Wait()
+		for rank, err := range errs {
+			var mismatch *MismatchError
+			if !errors.As(err, &mismatch) || rank != 1 && mismatch.Rank != 1 {
+				t.Errorf("rank %d: %v", rank, err)
+			}
+		}
+	}
+}
+
+func TestOperationsEndWithoutAPeer(t *testing.T) {
+	comms := newComms(t, newDoors(t, 2))
+	lost := errors.New("a member is gone")
+	result := make(chan error)
+	go func() { result <- comms[0].AllReduce(t.Context(), make([]byte, 1<<20), sum) }()
+	comms[0].Cancel(lost)
+	if err := <-result; !errors.Is(err, lost) {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { result <- comms[1].AllReduce(ctx, make([]byte, 1<<20), sum) }()
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOperationsAllocateNothing(t *testing.T) {
+	comms := newComms(t, newDoors(t, 2))
+	bufs := [][]byte{make([]byte, 3*pieceBytes), make([]byte, 3*pieceBytes)}
+	start, end := make(chan struct{}), make(chan error)
+	go func() {
+		for range start {
+			end <- comms[1].AllReduce(context.Background(), bufs[1], sum)
+		}
+	}()
+	allocated := testing.AllocsPerRun(50, func() {
+		start <- struct{}{}
+		if err := comms[0].AllReduce(context.Background(), bufs[0], sum); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-end; err != nil {
+			t.Fatal(err)
+		}
+	})
+	close(start)
+	if allocated > 0 {
+		t.Errorf("an operation of two members allocates %g times", allocated)
+	}
+}
+
+// bytesOf views elements as bytes.
+func bytesOf(v []float32) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*wordSize)
+}

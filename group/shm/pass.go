@@ -1,0 +1,210 @@
+package shm
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// pass is one operation's way through the staging areas. Each piece is copied in, summed and copied out: when direct,
+// by every member for itself straight into its buffer, else a segment by each member into its output slot. Several
+// pieces are on their way at a time.
+type pass struct {
+	c      *Comm
+	op     Operation
+	buf    []byte
+	meta   uint64
+	base   uint64 // number of the first piece
+	pieces uint64
+	direct bool
+
+	in, summed, out uint64         // pieces that are through
+	seen            [counts]uint64 // what everywhere was at the last look
+}
+
+func (p *pass) run(ctx context.Context) error {
+	for p.out < p.pieces {
+		if err := p.c.stop(); err != nil {
+			return err
+		}
+		switch {
+		case p.canOut():
+			p.takeOut()
+		case p.canSum():
+			if err := p.sum(); err != nil {
+				return err
+			}
+		case p.canIn():
+			p.putIn()
+		default:
+			if err := p.wait(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Each stage's next piece can move on when others have come far enough. A slot is free again when all are done with
+// the piece that was there slots pieces ago.
+
+func (p *pass) wantOut() uint64 {
+	if p.out == p.summed {
+		return 0
+	}
+	return p.base + p.out + 1
+}
+
+func (p *pass) wantSum() (input, output uint64) {
+	if p.summed == p.in {
+		return 0, 0
+	}
+	next := p.base + p.summed + 1
+	if p.direct || next <= slots {
+		return next, 0
+	}
+	return next, next - slots
+}
+
+func (p *pass) wantIn() (possible bool, input uint64) {
+	if p.in == p.pieces || p.in == p.out+slots {
+		return false, 0
+	}
+	return true, max(p.base+p.in+1, slots) - slots
+}
+
+func (p *pass) canOut() bool {
+	v := p.wantOut()
+	return v > 0 && p.come(done, v)
+}
+
+func (p *pass) canSum() bool {
+	input, output := p.wantSum()
+	return input > 0 && p.come(ready, input) && p.come(taken, output)
+}
+
+func (p *pass) canIn() bool {
+	possible, input := p.wantIn()
+	return possible && p.come(done, input)
+}
+
+// come reports whether a count has come to v everywhere.
+func (p *pass) come(k count, v uint64) bool {
+	if p.seen[k] < v {
+		p.seen[k] = p.c.everywhere(k)
+	}
+	return p.seen[k] >= v
+}
+
+// piece is a piece's part of the buffer, its number, and the places of its slots in a stage.
+func (p *pass) piece(i uint64) (part []byte, number uint64, input, output int) {
+	number = p.base + i
+	input = int(number%slots) * pieceBytes
+	return p.buf[i*pieceBytes : min((i+1)*pieceBytes, uint64(len(p.buf)))], number, input, input + slots*pieceBytes
+}
+
+func (p *pass) putIn() {
+	part, number, input, _ := p.piece(p.in)
+	me := p.c.view.Rank
+	copy(p.c.stages[me][input:], part)
+	p.c.boards[me].setMeta(number, p.meta)
+	p.in++
+	p.c.mark(ready, number+1)
+}
+
+func (p *pass) sum() error {
+	part, number, input, output := p.piece(p.summed)
+	c, me := p.c, p.c.view.Rank
+	for rank, b := range c.boards {
+		if b.meta(number) != p.meta {
+			return &MismatchError{rank, fmt.Sprintf("does not take part in this member's operation on %q (%d bytes) but in another, or with another type or size", p.op.Name, len(p.buf))}
+		}
+		c.parts[rank] = c.stages[rank][input : input+len(part)]
+	}
+	p.summed++
+	if p.direct {
+		if len(c.parts) == 2 {
+			c.parts[me] = part
+		}
+		p.combine(part, 0, len(part))
+		p.out++
+		c.mark(taken, number+1)
+	} else {
+		lo, hi := cut(len(part), me, len(c.parts))
+		p.combine(c.stages[me][output:output+len(part)], lo, hi)
+	}
+	c.mark(done, number+1)
+	return nil
+}
+
+// combine puts the result of bytes lo to hi of the parts there in to.
+func (p *pass) combine(to []byte, lo, hi int) {
+	const block = 32 << 10 // stays in the first cache
+	parts := p.c.parts
+	for ; lo < hi; lo += block {
+		end := min(lo+block, hi)
+		r := to[lo:end]
+		p.op.Combine(r, parts[0][lo:end], parts[1][lo:end])
+		for _, next := range parts[2:] {
+			p.op.Combine(r, r, next[lo:end])
+		}
+		if p.op.Finish != nil {
+			p.op.Finish(r)
+		}
+	}
+}
+
+func (p *pass) takeOut() {
+	part, number, _, output := p.piece(p.out)
+	for rank, stage := range p.c.stages {
+		lo, hi := cut(len(part), rank, len(p.c.stages))
+		copy(part[lo:hi], stage[output+lo:output+hi])
+	}
+	p.out++
+	p.c.mark(taken, number+1)
+}
+
+// cut gives the bytes of a piece that a rank sums: near-equal parts on cache lines.
+func cut(bytes, rank, n int) (lo, hi int) {
+	const line = 64
+	lines := (bytes + line - 1) / line
+	return min(bytes, lines*rank/n*line), min(bytes, lines*(rank+1)/n*line)
+}
+
+// wait waits until a stage can move on: it looks for a while and then sleeps.
+func (p *pass) wait(ctx context.Context) error {
+	if p.c.spins {
+		for start := time.Now(); time.Since(start) < spin; {
+			if p.can() {
+				return nil
+			}
+		}
+	}
+	own := p.c.boards[p.c.view.Rank]
+	input, output := p.wantSum()
+	result := p.wantOut()
+	if possible, free := p.wantIn(); possible && (result == 0 || free < result) {
+		result = free
+	}
+	own.setWant(ready, input)
+	own.setWant(taken, output)
+	own.setWant(done, result)
+	defer func() {
+		for k := range counts {
+			own.setWant(k, 0)
+		}
+	}()
+	if p.can() {
+		return nil
+	}
+	select {
+	case <-p.c.poke:
+		return nil
+	case <-p.c.canceled:
+		return p.c.stop()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p *pass) can() bool { return p.canOut() || p.canSum() || p.canIn() }
