@@ -22,6 +22,7 @@
 // parameter changes. Run allocates nothing.
 //
 // The pool belongs to the engine; its workers sleep when there is nothing to do and spin at
-// most 20 µs before they sleep. Replicas that run at the same time share it: one has the
-// helpers, the others run alone on their callers' goroutines.
+// most 20 µs before they sleep. One that wakes on its caller's core moves to another (Linux).
+// Replicas that run at the same time share the pool: one has the helpers, the others run alone
+// on their callers' goroutines.
 package cpu

@@ -40,7 +40,8 @@
 // A product (matmul), the images of a forward pass or an input's gradient (sweep, of correlations) and a filter's
 // gradient (gradFilter) are cut into chunks, which describe their work as blocks. A block is computed in passes that
 // keep a part of B in the second-level cache, a pass in runs of equal tiles, and a run is one call into assembly.
-// Operands are copied only where that pays: padded images, matrices whose rows evict each other, transposed ones.
+// Operands are copied only where that pays: padded images, matrices whose rows evict each other, transposed ones. Large
+// copies that all chunks share are written past the caches.
 //
 // # Invariants
 //
