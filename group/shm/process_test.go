@@ -1,0 +1,535 @@
+package shm
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/reduce"
+)
+
+// The tests of this file run each member in a process of its own: the test binary again, with a line of JSON for each
+// order on stdin and each answer on stdout.
+
+const memberEnv = "SHM_TEST_MEMBER"
+
+// order is what a test tells a member to do.
+type order struct {
+	Do       string // attach, step, start, wait, cancel, repeat, comm, sum, latency, close
+	Epoch    uint64
+	Members  []int // numbers of the workers of the view, by rank
+	Step     uint64
+	Seed     uint64 // of the gradients, with the worker's number
+	Weights  []uint64
+	Elements int
+	Times    int
+}
+
+// answer is what a member says when it is done.
+type answer struct {
+	Error   string
+	Facts   reduce.Facts
+	Seconds float64
+	Files   int
+	Maps    int
+}
+
+// member is a worker in a process of its own.
+type member struct {
+	number int
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *json.Decoder
+}
+
+func startMember(tb testing.TB, dir string, number, elements int) *member {
+	tb.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %s", memberEnv, number, elements, dir))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	m := &member{number, cmd, in, json.NewDecoder(bufio.NewReader(out))}
+	tb.Cleanup(func() {
+		in.Close()
+		cmd.Wait() //nolint:errcheck // some are killed
+	})
+	return m
+}
+
+func startMembers(tb testing.TB, n, elements int) []*member {
+	tb.Helper()
+	dir := tb.TempDir()
+	all := make([]*member, n)
+	for i := range all {
+		all[i] = startMember(tb, dir, i, elements)
+	}
+	for _, m := range all { // all listen before anybody dials
+		m.listen(tb)
+	}
+	return all
+}
+
+func (m *member) listen(tb testing.TB) { m.tell(tb, order{Do: "hello"}); m.hear(tb) }
+
+func (m *member) tell(tb testing.TB, o order) {
+	tb.Helper()
+	if err := json.NewEncoder(m.in).Encode(o); err != nil {
+		tb.Fatalf("worker %d: %v", m.number, err)
+	}
+}
+
+func (m *member) hear(tb testing.TB) answer {
+	tb.Helper()
+	var a answer
+	if err := m.out.Decode(&a); err != nil {
+		tb.Fatalf("worker %d: %v", m.number, err)
+	}
+	return a
+}
+
+func (m *member) kill(tb testing.TB) {
+	tb.Helper()
+	if err := m.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		tb.Fatal(err)
+	}
+	m.cmd.Wait() //nolint:errcheck // it was killed
+}
+
+// all tells everybody the same and returns the answers.
+func all(tb testing.TB, members []*member, o order) []answer {
+	tb.Helper()
+	for _, m := range members {
+		m.tell(tb, o)
+	}
+	answers := make([]answer, len(members))
+	for i, m := range members {
+		if answers[i] = m.hear(tb); answers[i].Error != "" {
+			tb.Fatalf("worker %d, %s: %s", m.number, o.Do, answers[i].Error)
+		}
+	}
+	return answers
+}
+
+func numbers(members []*member) (list []int) {
+	for _, m := range members {
+		list = append(list, m.number)
+	}
+	return list
+}
+
+// process is the state of a member's process.
+type process struct {
+	number int
+	dir    string
+	worker *worker
+	comm   *Comm
+	net    *fabric.Sockets
+	result chan outcome
+	kept   []float32
+
+	mu    sync.Mutex
+	conns map[int]fabric.Conn
+	view  []int
+}
+
+func (p *process) id(number int) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, p.dir, number)
+	return h.Sum64()
+}
+
+// serveMember is the main function of a member's process.
+func serveMember(spec string) int {
+	p := &process{conns: map[int]fabric.Conn{}, result: make(chan outcome, 1)}
+	var elements int
+	if _, err := fmt.Sscan(spec, &p.number, &elements, &p.dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := p.open(elements); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		var o order
+		if err := in.Decode(&o); err != nil {
+			return 0 // the test is over
+		}
+		a, err := p.obey(o)
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := out.Encode(a); err != nil {
+			return 1
+		}
+	}
+}
+
+func (p *process) open(elements int) (err error) {
+	w := &worker{id: p.id(p.number)}
+	p.worker = w
+	if w.door, err = Open(w.id); err != nil {
+		return err
+	}
+	if w.vector, err = NewVector(elements); err != nil {
+		return err
+	}
+	if w.mean, err = NewMean(elements); err != nil {
+		return err
+	}
+	if p.net, err = fabric.NewSockets(fabric.Options{Name: strconv.Itoa(p.number)}); err != nil {
+		return err
+	}
+	_, err = p.net.Listen(p.addr(p.number), func(c fabric.Conn) (fabric.Handler, error) {
+		from, err := strconv.Atoi(c.Peer())
+		if err != nil {
+			return nil, err
+		}
+		p.connected(from, c)
+		return &handler{p, from}, nil
+	})
+	return err
+}
+
+func (p *process) addr(number int) string {
+	return "unix:" + filepath.Join(p.dir, strconv.Itoa(number))
+}
+
+func (p *process) connected(to int, c fabric.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns[to] = c
+}
+
+// handler takes what comes from a worker.
+type handler struct {
+	p    *process
+	from int
+}
+
+func (h *handler) Body(fabric.Conn, fabric.Header) ([]byte, error) {
+	return nil, errors.New("no body is expected")
+}
+func (h *handler) Closed(fabric.Conn, error) {}
+func (h *handler) Frame(_ fabric.Conn, head fabric.Header, _ []byte) error {
+	p := h.p
+	p.mu.Lock()
+	team, comm := p.worker.get(), p.comm
+	p.mu.Unlock()
+	switch {
+	case head.Type == CommType && comm != nil:
+		return comm.Frame(0, head, nil)
+	case head.Type != CommType && team != nil:
+		return team.Frame(0, head, nil)
+	}
+	return nil
+}
+
+// makeView connects to the younger workers of a view and describes it.
+func (p *process) makeView(o order) View {
+	v := View{Epoch: o.Epoch}
+	conns := make([]fabric.Conn, len(o.Members))
+	for rank, number := range o.Members {
+		v.IDs = append(v.IDs, p.id(number))
+		switch {
+		case number == p.number:
+			v.Rank = rank
+		case number < p.number:
+			p.mu.Lock()
+			c := p.conns[number]
+			p.mu.Unlock()
+			if c == nil {
+				c = p.net.Dial(p.addr(number), &handler{p, number})
+				p.connected(number, c)
+			}
+			conns[rank] = c
+		}
+	}
+	v.Send = func(to int, pr fabric.Priority, h fabric.Header, body []byte, done func(error)) {
+		c := conns[to]
+		if c == nil { // it dialled: the connection stands by the time the view is made
+			p.mu.Lock()
+			c = p.conns[o.Members[to]]
+			p.mu.Unlock()
+		}
+		c.Send(pr, h, body, done)
+	}
+	return v
+}
+
+// gradients are those of a worker for a seed; all processes can make them.
+func gradients(g []float32, seed uint64, number int) {
+	r := rand.New(rand.NewPCG(seed, uint64(number)))
+	draw(r, g, r.IntN(8) == 0)
+}
+
+func (p *process) obey(o order) (a answer, err error) {
+	w := p.worker
+	switch o.Do {
+	case "hello":
+	case "attach":
+		if old := w.get(); old != nil {
+			old.Close() //nolint:errcheck // always nil
+		}
+		team, err := w.door.Attach(bounded(), Config{View: p.makeView(o), Vector: w.vector, Mean: w.mean})
+		w.mu.Lock()
+		w.team = team
+		w.mu.Unlock()
+		return a, err
+	case "start": // and do not wait
+		gradients(w.vector.g, o.Seed, p.number)
+		p.kept = append(p.kept[:0], w.vector.g...)
+		return a, p.start(o)
+	case "again":
+		return a, p.start(o)
+	case "wait":
+		got := <-p.result
+		if a.Facts, err = got.facts, got.err; err == nil {
+			err = p.verify(o, got.facts)
+		}
+		return a, err
+	case "cancel":
+		start := time.Now()
+		w.get().Cancel(errors.New("a member is gone"))
+		a.Seconds = time.Since(start).Seconds()
+		if got := <-p.result; got.err == nil {
+			return a, errors.New("the step has ended well")
+		}
+		if i := sameBits(p.kept, w.vector.g); i >= 0 {
+			return a, fmt.Errorf("element %d of the gradients has changed", i)
+		}
+	case "comm":
+		if p.comm != nil {
+			p.comm.Close() //nolint:errcheck // always nil
+		}
+		comm, err := w.door.Join(bounded(), p.makeView(o))
+		p.mu.Lock()
+		p.comm = comm
+		p.mu.Unlock()
+		return a, err
+	case "sum":
+		return a, p.sum(o)
+	case "latency":
+		a.Seconds, err = p.latency(o)
+		return a, err
+	case "throughput":
+		a.Seconds, err = p.throughput(o)
+		return a, err
+	default:
+		err = fmt.Errorf("unknown order %q", o.Do)
+	}
+	return a, err
+}
+
+// start begins a step and gets ready in a random order.
+func (p *process) start(o order) error {
+	rank := p.worker.get().config.Rank
+	p.worker.get().Begin(o.Step, o.Weights[rank], func(f reduce.Facts, err error) { p.result <- outcome{f, err} })
+	r := rand.New(rand.NewPCG(o.Seed, uint64(1000+p.number)))
+	for _, part := range ranges(r, len(p.worker.vector.g)) {
+		p.worker.get().Ready(part[0], part[1])
+	}
+	return nil
+}
+
+// verify computes a step alone and compares.
+func (p *process) verify(o order, facts reduce.Facts) error {
+	g := make([][]float32, len(o.Members))
+	for rank, number := range o.Members {
+		g[rank] = make([]float32, len(p.worker.vector.g))
+		gradients(g[rank], o.Seed, number)
+	}
+	want := make([]float32, len(g[0]))
+	wantFacts, err := reduce.Serial(reduce.Shared, g, o.Weights, want)
+	if err != nil {
+		return err
+	}
+	if facts != wantFacts {
+		return fmt.Errorf("facts %+v, want %+v", facts, wantFacts)
+	}
+	if i := sameBits(want, p.worker.mean.r); i >= 0 {
+		return fmt.Errorf("element %d is %g, want %g", i, p.worker.mean.r[i], want[i])
+	}
+	return nil
+}
+
+func (p *process) sum(o order) error {
+	bufs := make([][]float32, len(o.Members))
+	var mine []float32
+	for rank, number := range o.Members {
+		bufs[rank] = make([]float32, o.Elements)
+		gradients(bufs[rank], o.Seed, number)
+		if number == p.number {
+			mine = append([]float32(nil), bufs[rank]...)
+		}
+	}
+	if err := p.comm.AllReduce(bounded(), bytesOf(mine), sum); err != nil {
+		return err
+	}
+	if i := sameBits(sumInOrder(bufs), mine); i >= 0 {
+		return fmt.Errorf("element %d of %d differs", i, o.Elements)
+	}
+	return nil
+}
+
+// latency is the time of one operation in a row of many.
+func (p *process) latency(o order) (float64, error) {
+	buf := make([]byte, 4*o.Elements)
+	start := time.Now()
+	for range o.Times {
+		if err := p.comm.AllReduce(bounded(), buf, sum); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(start).Seconds() / float64(o.Times), nil
+}
+
+// throughput is the time of one step in a row of many.
+func (p *process) throughput(o order) (float64, error) {
+	team := p.worker.get()
+	start := time.Now()
+	for i := range o.Times {
+		team.Begin(o.Step+uint64(i), 1, func(f reduce.Facts, err error) { p.result <- outcome{f, err} })
+		team.Ready(0, team.layout.elements)
+		if got := <-p.result; got.err != nil {
+			return 0, got.err
+		}
+	}
+	return time.Since(start).Seconds() / float64(o.Times), nil
+}
+
+func bounded() context.Context { return context.Background() }
+
+func TestStepsOfProcesses(t *testing.T) {
+	rounds := 12
+	if testing.Short() {
+		rounds = 3
+	}
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{2, 3, 5} {
+		members := startMembers(t, n, 1+r.IntN(700_000))
+		all(t, members, order{Do: "attach", Epoch: 1, Members: numbers(members)})
+		for step := range rounds {
+			o := order{Do: "start", Step: uint64(step), Seed: r.Uint64(), Members: numbers(members)}
+			for range n {
+				o.Weights = append(o.Weights, uint64(r.IntN(3)*r.IntN(100)))
+			}
+			all(t, members, o)
+			o.Do = "wait"
+			all(t, members, o)
+		}
+	}
+}
+
+func TestBuffersOfProcesses(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, n := range []int{2, 4} {
+		members := startMembers(t, n, 1)
+		all(t, members, order{Do: "comm", Epoch: 1, Members: numbers(members)})
+		for range 10 {
+			all(t, members, order{Do: "sum", Seed: r.Uint64(), Elements: 1 + r.IntN(400_000), Members: numbers(members)})
+		}
+	}
+}
+
+// A member is killed at a random moment of a step. The others' Cancel returns at once, their gradients are as they
+// were, and they reduce them again among themselves.
+func TestKilledInAStep(t *testing.T) {
+	rounds := 10
+	if testing.Short() {
+		rounds = 2
+	}
+	r := rand.New(rand.NewPCG(11, 12))
+	const n = 4
+	for range rounds {
+		members := startMembers(t, n, 2_000_000)
+		all(t, members, order{Do: "attach", Epoch: 1, Members: numbers(members)})
+		o := order{Do: "start", Step: 9, Seed: r.Uint64(), Weights: []uint64{16, 16, 0, 16}}
+		for _, m := range members {
+			m.tell(t, o)
+		}
+		time.Sleep(time.Duration(r.IntN(40)) * time.Millisecond)
+		victim := r.IntN(n)
+		members[victim].kill(t)
+		survivors := append(append([]*member(nil), members[:victim]...), members[victim+1:]...)
+		for _, m := range survivors {
+			m.hear(t)
+		}
+		for _, m := range survivors {
+			m.tell(t, order{Do: "cancel"})
+			if a := m.hear(t); a.Error != "" && a.Error != "the step has ended well" {
+				t.Fatal(a.Error)
+			}
+		}
+		view := order{Do: "attach", Epoch: 2, Members: numbers(survivors), Seed: o.Seed, Step: 9, Weights: []uint64{16, 3, 16}}
+		all(t, survivors, view)
+		view.Do = "again"
+		all(t, survivors, view)
+		view.Do = "wait"
+		all(t, survivors, view)
+		for _, m := range survivors {
+			m.in.Close()
+		}
+	}
+}
+
+// Members at work on other orders than latency and throughput are tested above; these two print figures.
+
+func BenchmarkSmallBuffers(b *testing.B) {
+	for _, elements := range []int{256, 65536, 25_600_000} {
+		for _, n := range []int{2, 4} {
+			b.Run(fmt.Sprintf("bytes=%d/n=%d", 4*elements, n), func(b *testing.B) {
+				members := startMembers(b, n, 1)
+				all(b, members, order{Do: "comm", Epoch: 1, Members: numbers(members)})
+				times := max(5, min(20000, 50_000_000/elements))
+				o := order{Do: "latency", Elements: elements, Times: times/10 + 1}
+				all(b, members, o)
+				o.Times = times
+				for b.Loop() {
+					b.ReportMetric(1e6*all(b, members, o)[0].Seconds, "µs/op")
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkSteps(b *testing.B) {
+	for _, n := range []int{2, 4, 8} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			members := startMembers(b, n, 25_600_000)
+			all(b, members, order{Do: "attach", Epoch: 1, Members: numbers(members)})
+			o := order{Do: "throughput", Times: 2}
+			all(b, members, o)
+			o.Step, o.Times = 100, 10
+			for b.Loop() {
+				b.ReportMetric(1e3*all(b, members, o)[0].Seconds, "ms/step")
+				o.Step += 100
+			}
+		})
+	}
+}
