@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -133,7 +134,7 @@ func (d *Door) receive(c *net.UnixConn) {
 		d.mu.Unlock()
 	}()
 	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // fails on closed connections only
-	if sameUser(c) != nil {
+	if sameUser(c, os.Geteuid()) != nil {
 		return
 	}
 	var message [offerSize]byte
@@ -263,7 +264,7 @@ func (m *meeting) show(ctx context.Context, rank int, id uint64, fds []int) erro
 	if deadline, ok := ctx.Deadline(); ok {
 		c.SetDeadline(deadline) //nolint:errcheck // fails on closed connections only
 	}
-	if err := sameUser(m.conns[rank]); err != nil {
+	if err := sameUser(m.conns[rank], os.Geteuid()); err != nil {
 		return err
 	}
 	o := m.mine

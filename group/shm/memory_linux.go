@@ -63,6 +63,9 @@ func mapPeer(fd, bytes int) ([]byte, error) {
 	if stat.Size != int64(bytes) {
 		return nil, fmt.Errorf("the file of memory has %d bytes instead of %d", stat.Size, bytes)
 	}
+	if stat.Blocks*512 < stat.Size {
+		return nil, errors.New("the file of memory has holes, which might not be filled when they are read")
+	}
 	mem, err := unix.Mmap(fd, 0, bytes, unix.PROT_READ, unix.MAP_SHARED)
 	return mem, os.NewSyscallError("mmap", err)
 }

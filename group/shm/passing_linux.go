@@ -14,8 +14,8 @@ func doorAddr(id uint64) *net.UnixAddr {
 	return &net.UnixAddr{Name: fmt.Sprintf("@millrace-shm-%016x", id), Net: "unix"}
 }
 
-// sameUser refuses the other end of a connection that belongs to another user.
-func sameUser(c *net.UnixConn) error {
+// sameUser refuses a connection whose other end does not belong to a user.
+func sameUser(c *net.UnixConn, uid int) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func sameUser(c *net.UnixConn) error {
 	if credErr != nil {
 		return os.NewSyscallError("getsockopt", credErr)
 	}
-	if int(cred.Uid) != os.Geteuid() {
+	if int(cred.Uid) != uid {
 		return fmt.Errorf("a process of user %d", cred.Uid)
 	}
 	return nil

@@ -6,7 +6,7 @@ import "net"
 
 func doorAddr(uint64) *net.UnixAddr { return nil }
 
-func sameUser(*net.UnixConn) error { return errSystem }
+func sameUser(*net.UnixConn, int) error { return errSystem }
 
 func sendFiles(*net.UnixConn, []byte, []int) error { return errSystem }
 

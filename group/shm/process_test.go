@@ -153,7 +153,6 @@ type process struct {
 
 	mu    sync.Mutex
 	conns map[int]fabric.Conn
-	view  []int
 }
 
 func (p *process) id(number int) uint64 {

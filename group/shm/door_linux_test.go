@@ -1,0 +1,221 @@
+package shm
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stranger connects to a door.
+func stranger(t *testing.T, d *Door) *net.UnixConn {
+	t.Helper()
+	c, err := net.DialUnix("unix", nil, doorAddr(d.id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// attachTo attaches a worker to a member that is only a connection.
+func attachTo(t *testing.T, w *worker, other *Door) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	team, err := w.door.Attach(ctx, Config{View: View{Epoch: 1, IDs: []uint64{w.id, other.id}}, Vector: w.vector, Mean: w.mean})
+	if err == nil {
+		team.Close() //nolint:errcheck // always nil
+	}
+	return err
+}
+
+// memory makes a file of memory that is sealed as told; the pages in front are missing.
+func memory(t *testing.T, bytes int64, seals int, missing int64) int {
+	t.Helper()
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := unix.Ftruncate(fd, bytes); err != nil {
+		t.Fatal(err)
+	}
+	if off := missing * int64(os.Getpagesize()); off < bytes {
+		if err := unix.Fallocate(fd, 0, off, bytes-off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// Files that could shrink, or that are too short, are not mapped.
+func TestUnsafeFilesAreRefused(t *testing.T) {
+	const elements = 3000
+	l := newLayout(elements, os.Getpagesize(), 2)
+	plain, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	for name, c := range map[string]struct {
+		vector int
+		share  int
+		want   string
+	}{
+		"unsealed":      {memory(t, int64(l.vectorBytes()), unix.F_SEAL_GROW, 0), memory(t, int64(l.shareBytes()), sealed, 0), "sealed"},
+		"may grow":      {memory(t, int64(l.vectorBytes()), sealed, 0), memory(t, int64(l.shareBytes()), unix.F_SEAL_SHRINK, 0), "sealed"},
+		"short":         {memory(t, int64(l.vectorBytes())-1, sealed, 0), memory(t, int64(l.shareBytes()), sealed, 0), "bytes"},
+		"empty":         {memory(t, int64(l.vectorBytes()), sealed, 0), memory(t, 0, sealed, 0), "bytes"},
+		"a plain file":  {int(plain.Fd()), memory(t, int64(l.shareBytes()), sealed, 0), "not a file of memory"},
+		"holes":         {memory(t, int64(l.vectorBytes()), sealed, 0), memory(t, int64(l.shareBytes()), sealed, 1), "holes"},
+		"right, but no": {memory(t, int64(l.vectorBytes()), sealed, 0), memory(t, int64(l.shareBytes()), sealed, 0), "could not map"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorker(t, elements)
+			other := newDoors(t, 1)[0]
+			conn := stranger(t, w.door)
+			o := offer{use: useTeam, epoch: 1, from: other.id, to: w.id, rank: 1, n: 2, page: uint32(os.Getpagesize()), elements: elements}
+			if err := sendFiles(conn, o.encode(), []int{c.vector, c.share}); err != nil {
+				t.Fatal(err)
+			}
+			conn.CloseWrite()
+			if err := attachTo(t, w, other); !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// What comes in at a door and is no offer is dropped with its files, and the door goes on.
+func TestDoorTakesNothingButOffers(t *testing.T) {
+	all := newWorkers(t, 2, 100)
+	d := all[0].door
+	good := offer{use: useTeam, epoch: 1, from: 5, to: d.id, n: 2}
+	r := rand.New(rand.NewPCG(1, 1))
+	one := memory(t, 4096, sealed, 0)
+	before, _ := resources(t)
+	for i := range 200 {
+		message := good.encode()
+		files := []int{one, one}
+		switch i % 6 {
+		case 0:
+			for j := range message {
+				message[j] = byte(r.Uint32())
+			}
+		case 1:
+			files = files[:1]
+		case 2:
+			files = []int{one, one, one, one, one, one, one, one, one, one, one, one}
+		case 3:
+			message = message[:r.IntN(len(message))]
+		case 4:
+			wrong := good
+			wrong.to++
+			message = wrong.encode()
+		case 5:
+			wrong := good
+			wrong.use = 9
+			message = wrong.encode()
+		}
+		if len(message) == 0 {
+			continue
+		}
+		c := stranger(t, d)
+		if err := sendFiles(c, message, files); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+	mustAttach(t, 1, all)
+	for _, w := range all {
+		w.get().Close() //nolint:errcheck // always nil
+	}
+	for range 1000 {
+		d.mu.Lock()
+		inside, visits := len(d.inside), len(d.visits)
+		d.mu.Unlock()
+		if inside == 0 && visits == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if after, _ := resources(t); after > before {
+		t.Errorf("%d files are open, %d before", after, before)
+	}
+}
+
+func TestOthersUsersStayOutside(t *testing.T) {
+	d := newDoors(t, 1)[0]
+	if err := sameUser(stranger(t, d), os.Geteuid()); err != nil {
+		t.Error(err)
+	}
+	if err := sameUser(stranger(t, d), os.Geteuid()+1); err == nil {
+		t.Error("a process of another user is let in")
+	}
+}
+
+// A member can neither shorten what it has shown nor write what others have.
+func TestSealsHold(t *testing.T) {
+	v, err := NewVector(5000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	f, err := v.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(0); err == nil {
+		t.Error("a vector can shrink")
+	}
+	if err := f.Truncate(1 << 30); err == nil {
+		t.Error("a vector can grow")
+	}
+	if _, err := f.WriteAt([]byte{0, 0, 128, 63}, 4); err != nil || v.Elements()[1] != 1 {
+		t.Errorf("the file is not the vector: %v, %g", err, v.Elements()[1])
+	}
+	shown, err := readOnly(v.fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeFiles([]int{shown})
+	if mem, err := unix.Mmap(shown, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
+		unmap(mem)
+		t.Error("what peers get can be mapped for writing")
+	}
+	fd, mem, err := create("share", 8192, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unmap(mem)
+	defer closeFiles([]int{fd})
+	if mem, err := unix.Mmap(fd, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
+		unmap(mem)
+		t.Error("a share can be mapped for writing")
+	}
+}
+
+func FuzzOffer(f *testing.F) {
+	o := offer{use: useComm, epoch: 3, from: 5, to: 7, rank: 1, n: 2, page: 4096, elements: 9, plan: 11}
+	f.Add(o.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		parsed, err := parseOffer(b)
+		if err != nil {
+			return
+		}
+		if again, err := parseOffer(parsed.encode()); err != nil || again != parsed {
+			t.Errorf("%+v is read back as %+v, %v", parsed, again, err)
+		}
+	})
+}
