@@ -16,7 +16,7 @@ import (
 const (
 	reconnectWait = 50 * time.Millisecond
 	history       = 64        // changes of a record that a slow watch can be behind
-	markerTTL     = time.Hour // how long the removal of a record is remembered
+	removalTTL    = time.Hour // how long the removal of a record is remembered
 )
 
 // Cluster is a connection to the servers that keep the records. Its methods may
@@ -114,23 +114,7 @@ func (c *Cluster) findStream(ctx context.Context, replicas int) error {
 	if replicas == 0 && c.own == nil && len(c.conn.Servers()) >= 3 {
 		replicas = 3
 	}
-	want := jetstream.StreamConfig{
-		Name:                   c.stream,
-		Description:            "records of millrace",
-		Subjects:               []string{c.subjects + ">"},
-		MaxMsgsPerSubject:      history,
-		MaxMsgSize:             maxValue + 4<<10,
-		MaxBytes:               -1,
-		MaxMsgs:                -1,
-		MaxConsumers:           -1,
-		Replicas:               max(replicas, 1),
-		Discard:                jetstream.DiscardNew,
-		DenyDelete:             true,
-		AllowRollup:            true,
-		AllowDirect:            true,
-		AllowMsgTTL:            true,
-		SubjectDeleteMarkerTTL: markerTTL,
-	}
+	want := c.want(replicas)
 	for {
 		stream, err := c.findOrMake(ctx, want)
 		switch {
@@ -141,6 +125,26 @@ func (c *Cluster) findStream(ctx context.Context, replicas int) error {
 		case !pause(ctx, reconnectWait):
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
+	}
+}
+
+// want is the store of records.
+func (c *Cluster) want(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              c.stream,
+		Description:       "records of millrace",
+		Subjects:          []string{c.subjects + ">"},
+		MaxMsgsPerSubject: history,
+		MaxMsgSize:        maxValue + 4<<10,
+		MaxBytes:          -1,
+		MaxMsgs:           -1,
+		MaxConsumers:      -1,
+		Replicas:          max(replicas, 1),
+		Discard:           jetstream.DiscardNew,
+		DenyDelete:        true,
+		AllowRollup:       true,
+		AllowDirect:       true,
+		AllowMsgTTL:       true,
 	}
 }
 
@@ -156,7 +160,7 @@ func (c *Cluster) findOrMake(ctx context.Context, want jetstream.StreamConfig) (
 
 // adopt takes an existing store, if it is one of ours.
 func (c *Cluster) adopt(info *jetstream.StreamInfo) error {
-	if !info.Config.AllowDirect || !info.Config.AllowMsgTTL || info.Config.SubjectDeleteMarkerTTL < markerTTL {
+	if !info.Config.AllowDirect || !info.Config.AllowMsgTTL || !info.Config.AllowRollup || info.Config.SubjectDeleteMarkerTTL != 0 {
 		return fmt.Errorf("the stream %s was not made by millrace: choose another name", info.Config.Name)
 	}
 	c.created, c.replicas = info.Created, info.Config.Replicas

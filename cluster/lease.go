@@ -11,6 +11,10 @@ import (
 // MinTTL is the shortest time to live of a lease. Servers count whole seconds.
 const MinTTL = 2 * time.Second
 
+// grace is how much longer than the holder the servers believe in a lease, so
+// that their clocks may differ by that much.
+const grace = time.Second
+
 // Lease keeps a member entered until Leave, or until it is lost.
 type Lease struct {
 	c           *Cluster
@@ -43,14 +47,14 @@ func (c *Cluster) Join(ctx context.Context, name string, value []byte, ttl time.
 	}
 	ctx, cancel := c.call(ctx)
 	defer cancel()
-	w := write{key: membersKey + "." + name, value: value, ttl: ttl}
+	w := write{key: membersKey + "." + name, value: value, ttl: ttl + grace}
 	for {
 		began := time.Now()
 		revision, err := c.compareAndSwap(ctx, w)
 		var conflict *ConflictError
 		switch {
 		case err == nil:
-			return c.startLease(w, revision, began), nil
+			return c.startLease(w, ttl, revision, began), nil
 		case errors.As(err, &conflict):
 			w.expected = conflict.Current.Revision
 		default:
@@ -59,11 +63,11 @@ func (c *Cluster) Join(ctx context.Context, name string, value []byte, ttl time.
 	}
 }
 
-func (c *Cluster) startLease(w write, revision uint64, began time.Time) *Lease {
+func (c *Cluster) startLease(w write, ttl time.Duration, revision uint64, began time.Time) *Lease {
 	w.incarnation = revision
 	ctx, stop := context.WithCancel(c.closing)
 	l := &Lease{
-		c: c, entry: w, ttl: w.ttl, incarnation: revision, revision: revision,
+		c: c, entry: w, ttl: ttl, incarnation: revision, revision: revision,
 		stop: stop, ended: make(chan struct{}), lost: make(chan struct{}),
 	}
 	c.leases.Add(1)
@@ -96,7 +100,7 @@ func (l *Lease) Leave(ctx context.Context) error {
 	ctx, cancel := l.c.call(ctx)
 	defer cancel()
 	w := l.entry
-	w.expected, w.value, w.remove, w.ttl = l.revision, nil, true, markerTTL
+	w.expected, w.value, w.remove, w.ttl = l.revision, nil, true, removalTTL
 	_, err := l.c.compareAndSwap(ctx, w)
 	var conflict *ConflictError
 	if errors.As(err, &conflict) {

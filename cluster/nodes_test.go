@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -38,7 +39,7 @@ func runNode() {
 		JetStream: true, StoreDir: c.Dir, JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 256 << 20,
 	}
 	if len(c.Peers) > 1 {
-		options.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: c.Peer}
+		options.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: c.Peer, PingInterval: time.Second}
 		for _, peer := range c.Peers {
 			options.Routes = append(options.Routes, &url.URL{Scheme: "nats", Host: peer})
 		}

@@ -16,10 +16,10 @@ const barrierTTL = time.Minute
 // stored is the last message of a subject; with Revision 0 there is none.
 type stored struct {
 	Entry
-	gone        bool // a removal, or the mark of an expiry
-	expired     bool
+	gone        bool // a removal
 	write       string
-	incarnation uint64 // of a member
+	incarnation uint64        // of a member
+	ttl         time.Duration // of a member
 }
 
 // entry is the record that the message stands for.
@@ -56,11 +56,8 @@ func (c *Cluster) last(ctx context.Context, key string) (stored, error) {
 		if found, err = c.lastAt(ctx, key, after); err == nil {
 			return found, nil
 		}
-		if errors.Is(err, errBehind) || ctx.Err() == nil {
+		if pause(ctx, retryWait) {
 			err = nil
-			if !pause(ctx, retryWait) {
-				err = ctx.Err()
-			}
 		}
 	}
 	return stored{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -78,7 +75,8 @@ func (c *Cluster) pass(ctx context.Context) (uint64, error) {
 
 func (c *Cluster) mark(ctx context.Context) (uint64, error) {
 	for {
-		m := &nats.Msg{Subject: c.subjects + c.barrier, Header: nats.Header{headerTTL: {barrierTTL.String()}}}
+		m := &nats.Msg{Subject: c.subjects + c.barrier, Header: nats.Header{}}
+		expire(m, barrierTTL)
 		seq, err := c.send(ctx, m)
 		if err == nil {
 			return seq, nil
@@ -143,11 +141,14 @@ func (c *Cluster) lastAt(ctx context.Context, key string, barrier uint64) (store
 // decode reads a stored message.
 func decode(key string, seq uint64, h nats.Header, data []byte) stored {
 	s := stored{Entry: Entry{Key: key, Value: data, Revision: seq}, write: h.Get(headerWrite), incarnation: seq}
-	marker := h.Get("Nats-Marker-Reason")
-	s.expired = marker == "MaxAge"
-	s.gone = marker != "" || h.Get(headerOperation) != ""
+	s.gone = h.Get(headerOperation) != ""
 	if n, err := strconv.ParseUint(h.Get(headerIncarnation), 10, 64); err == nil {
 		s.incarnation = n
+	}
+	if seconds, err := strconv.ParseUint(h.Get(headerTTL), 10, 32); err == nil {
+		s.ttl = time.Duration(seconds) * time.Second
+	} else if d, err := time.ParseDuration(h.Get(headerTTL)); err == nil {
+		s.ttl = d
 	}
 	return s
 }

@@ -19,11 +19,12 @@ type Entry struct {
 	Revision uint64 // grows with every change of any record
 }
 
-// Headers of a stored message. The first three are those of NATS.
+// Headers of a stored message. The first four are those of NATS.
 const (
 	headerExpected    = "Nats-Expected-Last-Subject-Sequence"
 	headerTTL         = "Nats-TTL"
 	headerOperation   = "KV-Operation"
+	headerRollup      = "Nats-Rollup"
 	headerWrite       = "Millrace-Write"       // who wrote it: recognises a write whose answer was lost
 	headerIncarnation = "Millrace-Incarnation" // of a renewed member
 )
@@ -45,7 +46,7 @@ type write struct {
 	expected    uint64 // revision; 0: no record
 	value       []byte
 	remove      bool
-	ttl         time.Duration
+	ttl         time.Duration // 0: for ever
 	incarnation uint64
 }
 
@@ -68,7 +69,7 @@ func (c *Cluster) Delete(ctx context.Context, key string, revision uint64) error
 	if revision == 0 {
 		return &ConflictError{Key: key}
 	}
-	_, err := c.change(ctx, write{key: key, expected: revision, remove: true, ttl: markerTTL})
+	_, err := c.change(ctx, write{key: key, expected: revision, remove: true, ttl: removalTTL})
 	return err
 }
 
@@ -170,15 +171,22 @@ func (c *Cluster) publish(ctx context.Context, w write, expected uint64, name st
 		headerWrite:    {name},
 	}}
 	if w.remove {
-		m.Header[headerOperation] = []string{"DEL"}
+		m.Header[headerOperation] = []string{"PURGE"}
 	}
 	if w.ttl > 0 {
-		m.Header[headerTTL] = []string{w.ttl.String()}
+		expire(m, w.ttl)
 	}
 	if w.incarnation > 0 {
 		m.Header[headerIncarnation] = []string{strconv.FormatUint(w.incarnation, 10)}
 	}
 	return c.send(ctx, m)
+}
+
+// expire gives a message a time to live. Older messages of its subject, which
+// would come to light again, go now.
+func expire(m *nats.Msg, ttl time.Duration) {
+	m.Header[headerTTL] = []string{ttl.String()}
+	m.Header[headerRollup] = []string{"sub"}
 }
 
 func (c *Cluster) send(ctx context.Context, m *nats.Msg) (uint64, error) {

@@ -15,7 +15,6 @@ import (
 type Change struct {
 	Entry
 	Deleted bool // the record is gone; the revision is that of its removal
-	Expired bool // and it is gone because it was not renewed
 }
 
 // Watch reports the changes of the records below a prefix. It belongs to one
@@ -25,9 +24,10 @@ type Watch struct {
 	prefix   string
 	consumer string // its name on the servers
 	messages jetstream.MessagesContext
-	position uint64 // sequence number of the last message that was seen
-	expected uint64 // the consumer's number of the next message
-	contact  time.Time
+	position uint64    // sequence number of the last message that was seen
+	expected uint64    // the consumer's number of the next message
+	pending  uint64    // messages that were there when the consumer was made and are still to come
+	contact  time.Time // when the servers last said something
 }
 
 const (
@@ -65,7 +65,7 @@ func (c *Cluster) watch(ctx context.Context, prefix string) ([]stored, *Watch, e
 	}
 	w := &Watch{c: c, prefix: prefix, contact: time.Now()}
 	present := map[string]stored{}
-	for w.position < after {
+	for w.position < after || w.pending > 0 {
 		s, err := w.next(ctx)
 		if err != nil {
 			w.Close()
@@ -98,7 +98,7 @@ func (w *Watch) Next(ctx context.Context) (Change, error) {
 			return Change{}, fmt.Errorf("watching %s: %w", w.prefix, err)
 		}
 		if s.Key != w.c.barrier {
-			return Change{s.Entry, s.gone, s.expired}, nil
+			return Change{s.Entry, s.gone}, nil
 		}
 	}
 }
@@ -135,6 +135,7 @@ func (w *Watch) next(ctx context.Context) (stored, error) {
 			continue
 		}
 		w.expected++
+		w.pending -= min(w.pending, 1)
 		w.contact = time.Now()
 		if meta.Sequence.Stream <= w.position {
 			continue
@@ -167,7 +168,8 @@ func (w *Watch) subscribe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.consumer, w.expected = consumer.CachedInfo().Name, 1
+	info := consumer.CachedInfo()
+	w.consumer, w.expected, w.pending = info.Name, 1, info.NumPending
 	w.messages, err = consumer.Messages(
 		jetstream.PullMaxMessages(watchBuffer),
 		jetstream.PullExpiry(watchExpiry),
@@ -187,7 +189,7 @@ func (w *Watch) unbroken(ctx context.Context) error {
 		return err
 	case !stream.CachedInfo().Created.Equal(w.c.created):
 		return fmt.Errorf("%w: the store is a new one", ErrLost)
-	case w.position > 0 && time.Since(w.contact) > markerTTL/2:
+	case w.position > 0 && time.Since(w.contact) > removalTTL/2:
 		return fmt.Errorf("%w: no connection for %v", ErrLost, time.Since(w.contact).Round(time.Second))
 	}
 	return nil
