@@ -1,0 +1,228 @@
+package protocol
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"millrace.dev/group/ledger"
+)
+
+// checker sees all that the workers of a job do, and trains beside them: one view for each epoch, one
+// result for each step, parameters as a serial run has them, each sample once.
+type checker struct {
+	job     *job
+	err     error
+	views   map[uint64]View
+	steps   map[uint64]*counted
+	theta   model // after the last step
+	ledger  ledger.Ledger
+	last    uint64
+	used    map[uint64]int // uses of positions in the epoch under way
+	stats   stats
+	records map[uint64]map[ID]Record
+}
+
+type stats struct{ views, commits, retries, skips, byChange, fenced int }
+
+// counted is what is known of a committed step.
+type counted struct {
+	epoch  uint64
+	facts  Facts
+	from   []ID
+	theta  model
+	ledger ledger.Ledger
+}
+
+func newChecker(j *job) *checker {
+	return &checker{job: j, views: map[uint64]View{}, steps: map[uint64]*counted{}, used: map[uint64]int{}, records: map[uint64]map[ID]Record{}}
+}
+
+func (c *checker) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+		c.job.log("CHECK", "%v", c.err)
+	}
+}
+
+func (c *checker) view(w *worker, v View) {
+	if known, there := c.views[v.Epoch]; !there {
+		c.views[v.Epoch] = v
+		c.stats.views++
+	} else if !reflect.DeepEqual(known, v) {
+		c.fail("epoch %d is %s, and %s for %s", v.Epoch, showMembers(known.Members), showMembers(v.Members), w.name())
+	}
+}
+
+// result looks at a step that a worker counts, whether it has the state or not.
+func (c *checker) result(w *worker, commit Commit) {
+	from := w.step.mean[0].from
+	if weight := w.step.mean[0].weight; weight != commit.Facts.Weight {
+		c.fail("%s commits step %d with weight %d, its mean is over %d", w.name(), commit.Step, commit.Facts.Weight, weight)
+	}
+	if (commit.Outcome() == Skip) == commit.Facts.Finite {
+		c.fail("step %d: outcome %v", commit.Step, commit.Outcome())
+	}
+	if d := commit.Diverged(); d != nil {
+		c.fail("step %d: members %v have diverged", commit.Step, d)
+	}
+	if commit.Facts.Finite && commit.Culprits() != nil {
+		c.fail("step %d is finite, and not that of %v", commit.Step, commit.Culprits())
+	}
+	known := c.steps[commit.Step]
+	if known == nil {
+		known = &counted{epoch: commit.Epoch, facts: commit.Facts, from: from}
+		c.steps[commit.Step] = known
+		c.stats.commits++
+		c.records[commit.Step] = map[ID]Record{}
+	}
+	if known.epoch != commit.Epoch || known.facts != commit.Facts || !slices.Equal(known.from, from) {
+		c.fail("step %d is of epoch %d, %v, from %v; for %s of epoch %d, %v, from %v",
+			commit.Step, known.epoch, known.facts, known.from, w.name(), commit.Epoch, commit.Facts, from)
+	}
+	for _, e := range commit.Records {
+		r, there := c.records[commit.Step][e.ID]
+		if e.Record.Join = nil; there && !reflect.DeepEqual(r, e.Record) {
+			c.fail("step %d: %s has another record of %d", commit.Step, w.name(), e.ID)
+		}
+		c.records[commit.Step][e.ID] = e.Record
+	}
+}
+
+// applied looks at the parameters and samples after a step.
+func (c *checker) applied(w *worker, a applied, before ledger.Ledger, shares []ledger.Share) {
+	known := c.steps[a.result.Step]
+	if a.result.Step == c.last+1 {
+		c.serial(w, known, before, shares)
+	}
+	if w.theta != known.theta {
+		c.fail("%s has other parameters after step %d", w.name(), a.result.Step)
+	}
+	if !reflect.DeepEqual(w.ledger, known.ledger) {
+		c.fail("%s has the ledger %v after step %d, another has %v", w.name(), w.ledger, a.result.Step, known.ledger)
+	}
+}
+
+// serial does the step once more, alone.
+func (c *checker) serial(w *worker, step *counted, before ledger.Ledger, shares []ledger.Share) {
+	c.last++
+	if !reflect.DeepEqual(before, c.ledger) {
+		c.fail("%s begins step %d with the ledger %v, not %v", w.name(), c.last, before, c.ledger)
+	}
+	var sum model
+	weight, finite := uint64(0), true
+	contributes := func(id uint64) bool { return slices.Contains(step.from, ID(id)) }
+	for _, s := range shares {
+		if !contributes(s.Member) {
+			continue
+		}
+		g, ok := gradient(c.ledger.Epoch, s.Ranges, c.theta)
+		for k := range sum {
+			sum[k] += g[k]
+		}
+		weight, finite = weight+s.Len(), finite && ok
+		for _, r := range s.Ranges {
+			for p := r.Lo; p < r.Hi; p++ {
+				if c.used[p]++; c.used[p] > 1 {
+					c.fail("step %d uses sample %d of epoch %d again", c.last, p, c.ledger.Epoch)
+				}
+			}
+		}
+	}
+	if step.facts != (Facts{weight, finite}) {
+		c.fail("step %d has %v, a serial run has %v", c.last, step.facts, Facts{weight, finite})
+		return
+	}
+	if !finite {
+		c.stats.skips++
+	} else if weight > 0 {
+		for k := range sum {
+			c.theta[k] = update(c.theta[k], sum[k], weight)
+		}
+	}
+	after := c.ledger.Commit(c.job.samples, shares, contributes)
+	if after.Epoch > c.ledger.Epoch {
+		if len(c.used) != int(c.job.samples) {
+			c.fail("epoch %d ends after %d of its %d samples", c.ledger.Epoch, len(c.used), c.job.samples)
+		}
+		clear(c.used)
+	}
+	c.ledger = after
+	step.theta, step.ledger = c.theta, after
+}
+
+// show tells a message in a line.
+func show(msg Message) string {
+	switch m := msg.(type) {
+	case *Token:
+		return fmt.Sprintf("token of step %d in epoch %d, %d records", m.Step, m.Epoch, len(m.Records))
+	case *Verdict:
+		return fmt.Sprintf("verdict on step %d in epoch %d", m.Result.Step, m.Result.Epoch)
+	case *Reconcile:
+		var votes []string
+		for _, v := range m.Votes {
+			state := ""
+			if v.Prepared {
+				state = "+"
+			}
+			votes = append(votes, fmt.Sprintf("%d:%d%s", v.ID, v.Committed, state))
+		}
+		s := fmt.Sprintf("reconcile in epoch %d, ballot %d.%d, votes [%s]", m.Epoch, m.Ballot.Attempt, m.Ballot.Rank, strings.Join(votes, " "))
+		if len(m.Out) > 0 {
+			s += fmt.Sprintf(" without %v", m.Out)
+		}
+		if m.Proposal != nil {
+			s += fmt.Sprintf(", accepted %d.%d %s", m.Accepted.Attempt, m.Accepted.Rank, showChange(m.Proposal))
+		}
+		if m.View != nil {
+			s += ", with the view"
+		}
+		return s
+	case *Accept:
+		s := "accept"
+		if m.Chosen {
+			s = "chosen"
+		}
+		s += fmt.Sprintf(" in epoch %d, ballot %d.%d: %s", m.Epoch, m.Ballot.Attempt, m.Ballot.Rank, showChange(m.Change))
+		if len(m.Acks) > 0 {
+			s += fmt.Sprintf(", accepted by %v", m.Acks)
+		}
+		if len(m.Out) > 0 {
+			s += fmt.Sprintf(" without %v", m.Out)
+		}
+		return s
+	case *Installed:
+		return "installed " + showChange(m.Change)
+	case *Beat:
+		return fmt.Sprintf("beat of epoch %d", m.Epoch)
+	case *Fence:
+		return fmt.Sprintf("fence at epoch %d", m.Epoch)
+	}
+	return fmt.Sprintf("%T", msg)
+}
+
+func showChange(c *Change) string {
+	if c == nil {
+		return "nothing"
+	}
+	s := fmt.Sprintf("%d→%d", c.From, c.From+1)
+	if len(c.Remove) > 0 {
+		s += fmt.Sprintf(" without %v", c.Remove)
+	}
+	if len(c.Add) > 0 {
+		s += " with " + showMembers(c.Add)
+	}
+	if c.Result != nil {
+		return s + fmt.Sprintf(", commit step %d", c.Committed)
+	}
+	return s + fmt.Sprintf(", after step %d", c.Committed)
+}
+
+func showMembers(members []Member) string {
+	var names []string
+	for _, m := range members {
+		names = append(names, fmt.Sprintf("%s#%d", m.Name, m.ID))
+	}
+	return "[" + strings.Join(names, " ") + "]"
+}
