@@ -1,54 +1,56 @@
 package group
 
-import "time"
+import (
+	"time"
+
+	"millrace.dev/group/ledger"
+	"millrace.dev/group/protocol"
+)
 
 // ID is unique to one incarnation of a worker.
-type ID uint64
+type ID = protocol.ID
 
 // Member is a worker as the others know it.
-type Member struct {
-	ID   ID     // of this incarnation
-	Name string // stays the same over incarnations
-	Addr string // where it listens, such as "tcp:10.0.0.7:7400" or "unix:/run/w0"
-	Host string // the boot id of its machine: members of one host share memory
-}
+type Member = protocol.Member
 
-// View is the list of members from one epoch to the next, oldest first; a member's rank is its index.
-type View struct {
-	Epoch   uint64
-	Members []Member
-}
-
-// Rank returns the index of a member, -1 for none.
-func (v View) Rank(id ID) int {
-	for i := range v.Members {
-		if v.Members[i].ID == id {
-			return i
-		}
-	}
-	return -1
-}
+// View is the list of members of one epoch, oldest first; a member's rank is its index.
+type View = protocol.View
 
 // Range is the samples at positions Lo up to, not including, Hi of an epoch's order.
-type Range struct{ Lo, Hi uint64 }
+type Range = ledger.Range
 
-// Len is the number of samples.
-func (r Range) Len() uint64 { return r.Hi - r.Lo }
-
-// Tensor names a part of the gradient vector.
-type Tensor struct {
-	Name   string
-	Lo, Hi int // elements
+// Progress is how far a group has come: the last committed step, and the account of samples after it.
+type Progress struct {
+	Step   uint64
+	Ledger ledger.Ledger
 }
 
 // Data says which samples there are. The zero value leaves that to the caller, who then gives each
-// step's weight in its Report.
+// step its weight with Step.Weigh.
 type Data struct {
 	Samples uint64 // in an epoch
 	Batch   uint64 // in a step: of the whole group, or of each worker with PerWorker
-	// PerWorker makes the group's batch grow and shrink with the members; Step.RateScale then tells
-	// the linear rule for the learning rate.
+	// PerWorker makes the group's batch grow and shrink with the members that take a share.
 	PerWorker bool
+	// Base is the batch that the learning rate was chosen for: Step.RateScale is the group's batch
+	// over it, the linear rule. 0 leaves RateScale at 1.
+	Base uint64
+}
+
+// batch is the nominal number of samples of a step that n members share.
+func (d Data) batch(n int) uint64 {
+	if d.PerWorker {
+		return d.Batch * uint64(n)
+	}
+	return d.Batch
+}
+
+// rateScale is the linear rule for the learning rate.
+func (d Data) rateScale(n int) float64 {
+	if d.Base == 0 {
+		return 1
+	}
+	return float64(d.batch(n)) / float64(d.Base)
 }
 
 // Outcome is what became of a step.
@@ -58,7 +60,7 @@ type Outcome uint8
 const (
 	// Apply: the mean is agreed on; the parameters are to be updated with it.
 	Apply Outcome = iota + 1
-	// Skip: the mean is not finite, and nobody updates with it.
+	// Skip: there is no mean, as it is not finite or nobody had samples. Nobody updates.
 	Skip
 	// Void: this worker was cut off from the group in this step. What it knows of the step, its
 	// parameters and optimiser does not count; the next Begin restores them from the members.
@@ -79,34 +81,35 @@ func (o Outcome) String() string {
 
 // Report is what a worker tells the group about its part of a step.
 type Report struct {
-	// Samples is the weight of this worker's gradient, where Config.Data is zero; otherwise the
-	// shares tell.
-	Samples uint64
-	Loss    float64 // mean over its samples
-	Norm2   float64 // squared norm of its gradient, 0 if unknown
+	Loss      float64 // mean over its samples
+	Norm2     float64 // squared norm of its gradient, 0 if unknown
+	Correct   uint64  // samples of its share that were right
+	InTop     uint64  // samples whose label was among the best few
+	NonFinite bool    // its gradient is not finite
 	// Hash is of parameters and optimiser before this step, 0 if unknown. Members whose hashes
-	// differ are told so by a DivergedError.
+	// differ get a DivergedError.
 	Hash uint64
 	Rate float64 // the learning rate of the update, for the step log
 }
 
 // Told is the report of one member.
 type Told struct {
-	Member ID
+	Member  ID
+	Name    string
+	Samples uint64
 	Report
-	Finite bool // of its own gradient
 }
 
 // Result is what the whole group agreed on.
 type Result struct {
 	Step    uint64
 	Outcome Outcome
-	Mean    []float32 // Σ samples·gradient / Σ samples; to be read until the next Begin
+	Mean    []float32 // Σ samples·gradient / Σ samples: Worker.Mean, to be read until the next Begin
 	Weight  uint64    // Σ samples
-	Reports []Told    // of the members whose reports are known, in rank order
-	View    View      // the members that were in the step
-	Changed bool      // View is not that of the step before
-	// EpochEnded says that the step used up the epoch's last samples.
+	Reports []Told    // in rank order; those of members that died in the step may be missing
+	View    View      // the members over which it was reduced
+	Next    Progress  // after the step
+	// EpochEnded says that the step used up the last samples of the epoch.
 	EpochEnded bool
 }
 

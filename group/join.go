@@ -1,0 +1,180 @@
+package group
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"millrace.dev/group/protocol"
+)
+
+// joining is the way of a worker into a group: it dials one address after the other until a member
+// takes its wish in; with the next step that is committed it is in the view.
+type joining struct {
+	addrs   []string // of members, the newest knowledge first
+	at      int      // of the next attempt
+	link    *link    // to the member that is asked
+	pause   time.Time
+	since   time.Time // nobody has answered
+	last    string    // why the last attempt failed
+	waiting bool      // a member has taken the wish in
+	active  bool
+}
+
+// refusal says why a worker is not let in.
+type refusal struct {
+	Reason string
+	Again  bool // it may change soon
+}
+
+// remember keeps the addresses of members, for a worker that has to come back.
+func (j *joining) remember(v View) {
+	var addrs []string
+	for _, m := range v.Members {
+		addrs = append(addrs, m.Addr)
+	}
+	for _, a := range j.addrs {
+		if len(addrs) < 64 {
+			addrs = append(addrs, a)
+		}
+	}
+	j.addrs, j.at = addrs, 0
+}
+
+// join begins to look for a member, once the trainer of an incarnation waits for a state.
+func (lp *loop) join(incarnation int) {
+	if incarnation != lp.incarnation || lp.machine != nil {
+		return
+	}
+	machine, err := protocol.NewJoiner(lp.protocol())
+	if err != nil {
+		lp.fail(err)
+		return
+	}
+	lp.machine = machine
+	j := &lp.joining
+	*j = joining{addrs: append(j.addrs, lp.config.Join...), since: time.Now(), active: true}
+	j.next(lp)
+}
+
+// next asks at the next address.
+func (j *joining) next(lp *loop) {
+	addr := ""
+	for range j.addrs {
+		addr = j.addrs[j.at%len(j.addrs)]
+		j.at++
+		if addr != lp.self.Addr {
+			break
+		}
+	}
+	body, err := json.Marshal(lp.self)
+	if err != nil || addr == "" {
+		lp.fail(fmt.Errorf("there is no address to join at: %w", err))
+		return
+	}
+	j.waiting = false
+	j.link = lp.mesh.dial(addr, 0)
+	j.link.send(typeJoin, 0, body)
+}
+
+// tick tries again, and gives up where nobody answers.
+func (j *joining) tick(lp *loop) {
+	if !j.active {
+		return
+	}
+	now := time.Now()
+	if now.Sub(j.since) > gathering && !j.waiting {
+		lp.fail(&RefusedError{Reason: "no member lets it in; the last attempt: " + j.last})
+		return
+	}
+	switch {
+	case j.link == nil && now.After(j.pause):
+		j.next(lp)
+	case j.link != nil && j.waiting:
+		j.since = now
+		lp.mesh.say(Member{ID: j.link.to}, &protocol.Beat{})
+	}
+}
+
+// met hears that a member has answered the dial.
+func (j *joining) met(l *link) {
+	if l == j.link {
+		j.waiting = true
+	}
+}
+
+// lost hears that a connection has ended.
+func (j *joining) lost(l *link, err error) {
+	if l == j.link {
+		j.link, j.waiting = nil, false
+		j.last = fmt.Sprintf("%s: %v", l.conn.Remote(), err)
+		j.pause = time.Now().Add(100 * time.Millisecond)
+	}
+}
+
+// done: the worker is in a view.
+func (j *joining) done() { j.active, j.link = false, nil }
+
+// wish takes in a worker that wants to join.
+func (lp *loop) wish(l *link, body []byte) {
+	var who Member
+	if err := json.Unmarshal(body, &who); err != nil || who.ID != l.to {
+		l.conn.Close(fmt.Errorf("a wish to join that cannot be read: %w", err))
+		return
+	}
+	refuse := func(reason string, again bool) {
+		body, err := json.Marshal(refusal{reason, again})
+		if err != nil {
+			lp.fail(err)
+			return
+		}
+		l.send(typeRefuse, lp.mesh.view.Epoch, body)
+	}
+	view := lp.mesh.view
+	switch {
+	case lp.machine == nil || view.Epoch == 0:
+		refuse(fmt.Sprintf("%s is in no group itself", lp.self.Name), true)
+		return
+	case lp.config.State == nil:
+		refuse("this group has no state to give", false)
+		return
+	}
+	for _, m := range view.Members {
+		if m.Name == who.Name && m.ID != who.ID {
+			refuse(fmt.Sprintf("there is a member called %s already", m.Name), true)
+			return
+		}
+	}
+	lp.config.Logger.Info("a worker wants to join", "worker", lp.self.Name, "joiner", who.Name)
+	lp.handle(protocol.Wish{Join: []Member{who}})
+}
+
+// refused takes a member's refusal.
+func (lp *loop) refused(l *link, body []byte) {
+	var r refusal
+	if err := json.Unmarshal(body, &r); err != nil {
+		l.conn.Close(err)
+		return
+	}
+	j := &lp.joining
+	if !j.active || l != j.link {
+		return
+	}
+	if !r.Again {
+		lp.fail(&RefusedError{Reason: r.Reason})
+		return
+	}
+	j.waiting = false
+	j.last = r.Reason
+	j.link = nil
+	j.pause = time.Now().Add(100 * time.Millisecond)
+	l.conn.Close(nil)
+}
+
+// asked is the address of the member that is asked, empty for none.
+func (j *joining) asked() string {
+	if j.link == nil {
+		return ""
+	}
+	return j.link.conn.Remote()
+}

@@ -1,0 +1,367 @@
+package group
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/protocol"
+)
+
+// mesh is the connections of a worker: one, sometimes a few, to each member of its view, and some to
+// others who want in or do not know yet that they are out.
+type mesh struct {
+	lp        *loop
+	listener  fabric.Listener
+	view      View // in force
+	links     map[ID][]*link
+	all       map[*link]bool
+	suspected map[ID]bool
+	lost      map[ID]bool      // had a link in this view
+	dialed    map[ID]dialing   // the last attempts
+	joined    map[ID]time.Time // since when a member is expected
+	lastBeat  time.Time
+}
+
+type dialing struct {
+	at    time.Time
+	times int
+}
+
+const (
+	maxLinks   = 2048             // of all kinds
+	gathering  = 30 * time.Second // how long founders wait for one that was never there
+	lingering  = 250 * time.Millisecond
+	redialLong = time.Second
+	strangers  = 10 * time.Second
+)
+
+func (m *mesh) init(lp *loop) {
+	m.lp = lp
+	m.all = map[*link]bool{}
+	m.reset()
+}
+
+// reset forgets a view and closes its connections.
+func (m *mesh) reset() {
+	for l := range m.all {
+		l.conn.Close(errCutOff)
+	}
+	m.view = View{}
+	m.links = map[ID][]*link{}
+	m.suspected, m.lost = map[ID]bool{}, map[ID]bool{}
+	m.dialed, m.joined = map[ID]dialing{}, map[ID]time.Time{}
+}
+
+func (m *mesh) close() {
+	m.listener.Close() //nolint:errcheck // nothing is lost with it
+	for l := range m.all {
+		l.conn.Close(ErrClosed)
+	}
+}
+
+// accept takes a connection that another worker has made. It runs on the connection's goroutine.
+func (m *mesh) accept(c fabric.Conn) (fabric.Handler, error) {
+	l := &link{w: m.lp.w, conn: c, made: time.Now()}
+	l.heard.Store(time.Now().UnixNano())
+	if !m.lp.w.inbox.post(func() { m.accepted(l) }) {
+		return nil, ErrClosed
+	}
+	return l, nil
+}
+
+func (m *mesh) accepted(l *link) {
+	if len(m.all) >= maxLinks {
+		l.conn.Close(errors.New("too many connections"))
+		return
+	}
+	m.all[l] = true
+	m.introduce(l, 0)
+}
+
+// introduce says who this worker is.
+func (m *mesh) introduce(l *link, to ID) {
+	lp := m.lp
+	body, err := json.Marshal(hello{
+		Group: lp.config.Group, From: lp.self, To: to, Plan: lp.w.plan,
+	})
+	if err != nil {
+		lp.fail(err)
+		return
+	}
+	l.introduced = lp.incarnation
+	l.conn.Send(fabric.Control, fabric.Header{Type: typeHello}, body, nil)
+}
+
+// dial connects to a worker. What is sent waits until the connection stands.
+func (m *mesh) dial(addr string, to ID) *link {
+	l := &link{w: m.lp.w, to: to, made: time.Now()}
+	l.heard.Store(time.Now().UnixNano())
+	l.conn = m.lp.config.Network.Dial(addr, l)
+	m.all[l] = true
+	if to != 0 {
+		m.links[to] = append(m.links[to], l)
+		d := m.dialed[to]
+		m.dialed[to] = dialing{time.Now(), d.times + 1}
+	}
+	m.introduce(l, to)
+	return l
+}
+
+// greeted takes the hello of a link's other side.
+func (lp *loop) greeted(l *link, h *hello) {
+	m := &lp.mesh
+	switch {
+	case !m.all[l]:
+		return
+	case l.introduced != lp.incarnation || h.To != 0 && h.To != lp.self.ID:
+		l.conn.Close(errors.New("it means an earlier incarnation of this worker"))
+		return
+	case l.to != 0 && l.to != h.From.ID:
+		l.conn.Close(fmt.Errorf("%q has begun anew", h.From.Name))
+		return
+	case h.Visitor:
+		return
+	case h.Plan != lp.w.plan:
+		lp.differs(l, h)
+		return
+	}
+	if l.to == 0 {
+		l.to = h.From.ID
+		m.links[l.to] = append(m.links[l.to], l)
+	}
+	lp.form()
+	lp.joining.met(l)
+}
+
+// unlinked hears that a connection is over.
+func (lp *loop) unlinked(l *link, err error) {
+	m := &lp.mesh
+	if !m.all[l] {
+		return
+	}
+	delete(m.all, l)
+	id := l.to
+	lp.joining.lost(l, err)
+	rest := m.links[id][:0]
+	for _, other := range m.links[id] {
+		if other != l {
+			rest = append(rest, other)
+		}
+	}
+	if m.links[id] = rest; len(rest) == 0 {
+		delete(m.links, id)
+	}
+	if id == 0 || id == lp.self.ID || l.introduced != lp.incarnation {
+		return
+	}
+	if l.peer.Load() == nil && m.view.Has(id) && !m.lost[id] && time.Since(m.joined[id]) < m.patience() {
+		return // it was never there; it is dialed again
+	}
+	m.lost[id] = true
+	lp.suspect(id, fmt.Sprintf("the connection has ended: %v", err))
+}
+
+// patience is how long a member that was never there is waited for.
+func (m *mesh) patience() time.Duration {
+	if m.view.Epoch == 1 {
+		return gathering
+	}
+	return m.lp.config.Suspect
+}
+
+// suspect tells the machine that a worker is gone, and closes what is left of it.
+func (lp *loop) suspect(id ID, reason string) {
+	m := &lp.mesh
+	if lp.machine == nil {
+		return
+	}
+	if r := m.view.Rank(id); r >= 0 && !m.suspected[id] {
+		name := m.view.Members[r].Name
+		m.suspected[id] = true
+		lp.reason = fmt.Sprintf("%s was lost: %s", name, reason)
+		lp.config.Logger.Warn("a member is lost", "worker", lp.self.Name, "member", name, "reason", reason)
+	}
+	for _, l := range m.links[id] {
+		l.conn.Close(errors.New(reason))
+	}
+	lp.handle(protocol.Suspect{ID: id})
+}
+
+func (lp *loop) peerDown(name, reason string) {
+	for _, m := range lp.mesh.view.Members {
+		if m.Name == name && m.ID != lp.self.ID {
+			lp.suspect(m.ID, reason)
+			return
+		}
+	}
+}
+
+// say sends a message of the machine.
+func (m *mesh) say(to Member, msg protocol.Message) {
+	body, err := protocol.Append(nil, msg)
+	if err != nil {
+		m.lp.fail(err)
+		return
+	}
+	m.control(to, typeMessage, body)
+}
+
+// control sends a frame to a worker, over a connection that it makes where there is none.
+func (m *mesh) control(to Member, kind uint8, body []byte) {
+	l := m.best(to.ID)
+	if l == nil {
+		if to.Addr == "" {
+			return // a stranger that has hung up
+		}
+		l = m.dial(to.Addr, to.ID)
+	}
+	l.conn.Send(fabric.Control, fabric.Header{Type: kind, Epoch: m.view.Epoch}, body, nil)
+}
+
+// best is the connection to send to a worker, one that stands if there is one.
+func (m *mesh) best(id ID) *link {
+	links := m.links[id]
+	for _, l := range links {
+		if l.peer.Load() != nil {
+			return l
+		}
+	}
+	if len(links) > 0 {
+		return links[0]
+	}
+	return nil
+}
+
+// connect dials the members that this worker has no connection to, where it is its turn: the younger
+// of two dials, and whoever has lost the other.
+func (m *mesh) connect() {
+	me := m.view.Rank(m.lp.self.ID)
+	for rank, member := range m.view.Members {
+		if rank == me || len(m.links[member.ID]) > 0 || rank > me && !m.lost[member.ID] {
+			continue
+		}
+		d := m.dialed[member.ID]
+		pause := min(10*time.Millisecond<<min(d.times, 10), redialLong)
+		if d.times == 0 || time.Since(d.at) >= pause {
+			m.dial(member.Addr, member.ID)
+		}
+	}
+}
+
+// beat says that this worker lives, and looks who else does.
+func (lp *loop) beat() {
+	m := &lp.mesh
+	now := time.Now()
+	gap := now.Sub(m.lastBeat)
+	m.lastBeat = now
+	m.sweep(now)
+	if lp.machine == nil {
+		lp.joining.tick(lp)
+		return
+	}
+	m.connect()
+	for _, member := range m.view.Members {
+		if member.ID != lp.self.ID && len(m.links[member.ID]) > 0 {
+			m.say(member, &protocol.Beat{Epoch: m.view.Epoch})
+		}
+	}
+	if gap > lp.config.Suspect/2 {
+		m.excuse(now) // this process itself stood still
+	}
+	for _, member := range m.view.Members {
+		lp.checkSilence(member, now)
+	}
+	lp.joining.tick(lp)
+	lp.impatient()
+	if lp.broken != nil && now.Sub(lp.brokenSince) > 2*lp.config.Suspect && len(m.suspected) == 0 {
+		lp.fail(lp.broken)
+	}
+}
+
+// sweep ends connections over which nobody has said who it is.
+func (m *mesh) sweep(now time.Time) {
+	for l := range m.all {
+		if l.to == 0 && l.peer.Load() == nil && now.Sub(l.made) > strangers {
+			l.conn.Close(errors.New("it does not say who it is"))
+		}
+	}
+}
+
+// heard is when a member was heard last.
+func (m *mesh) heard(id ID) time.Time {
+	last := m.joined[id]
+	for _, l := range m.links[id] {
+		if at := time.Unix(0, l.heard.Load()); at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// excuse takes everybody for just heard.
+func (m *mesh) excuse(now time.Time) {
+	for l := range m.all {
+		l.heard.Store(now.UnixNano())
+	}
+	for id := range m.joined {
+		m.joined[id] = now
+	}
+}
+
+// checkSilence suspects a member that has sent nothing for too long.
+func (lp *loop) checkSilence(member Member, now time.Time) {
+	m := &lp.mesh
+	if member.ID == lp.self.ID || m.suspected[member.ID] {
+		return
+	}
+	limit := m.patience()
+	for _, l := range m.links[member.ID] {
+		if l.peer.Load() == nil {
+			continue
+		}
+		limit = lp.config.Suspect
+		if moved := l.conn.Stats().BytesReceived; moved != l.moved {
+			l.moved = moved
+			l.heard.Store(now.UnixNano())
+		}
+	}
+	if silent := now.Sub(m.heard(member.ID)); silent > limit {
+		lp.suspect(member.ID, fmt.Sprintf("nothing was heard of it for %v", silent.Round(time.Millisecond)))
+	}
+}
+
+// follow makes the mesh that of a view: connections to those who have gone end soon.
+func (m *mesh) follow(view View) {
+	now := time.Now()
+	for id := range m.suspected {
+		if !view.Has(id) {
+			delete(m.suspected, id)
+		}
+	}
+	for _, member := range m.view.Members {
+		if view.Has(member.ID) {
+			continue
+		}
+		delete(m.joined, member.ID)
+		delete(m.lost, member.ID)
+		delete(m.dialed, member.ID)
+		gone := m.links[member.ID]
+		time.AfterFunc(lingering, func() {
+			for _, l := range gone {
+				l.conn.Close(errGone)
+			}
+		})
+	}
+	for _, member := range view.Members {
+		if _, known := m.joined[member.ID]; !known {
+			m.joined[member.ID] = now
+		}
+	}
+	m.view = view
+	m.connect()
+}
+
+var errGone = errors.New("it is no member any more")

@@ -1,0 +1,257 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/collective"
+	"millrace.dev/group/protocol"
+	"millrace.dev/group/reduce"
+	"millrace.dev/group/shm"
+)
+
+// forming is the data plane of the view in force while it is being made.
+type forming struct {
+	cancel context.CancelFunc // ends attaching, nil before
+}
+
+// install puts a view into force.
+func (lp *loop) install(a protocol.Install) {
+	if a.First {
+		lp.account = account{Progress: Progress{Step: a.Change.Committed}}
+	}
+	lp.current = current{report: lp.current.report, reported: lp.current.reported, weight: lp.current.weight}
+	lp.enter(a.View, lp.describe(a))
+	if a.First {
+		lp.joining.done()
+		lp.turn()
+	}
+	if !lp.restored {
+		lp.seek()
+	}
+	for _, event := range lp.takeLater() {
+		event()
+	}
+}
+
+func (lp *loop) takeLater() []func() {
+	events := lp.later
+	lp.later = nil
+	return events
+}
+
+// describe says in words what a change does.
+func (lp *loop) describe(a protocol.Install) string {
+	if a.First {
+		return fmt.Sprintf("this worker was let in after step %d", a.Change.Committed)
+	}
+	var parts []string
+	for _, id := range a.Change.Remove {
+		r := lp.mesh.view.Rank(id)
+		if r < 0 {
+			continue
+		}
+		name := lp.mesh.view.Members[r].Name
+		if lp.mesh.suspected[id] {
+			parts = append(parts, name+" was lost")
+		} else {
+			parts = append(parts, name+" is out")
+		}
+	}
+	for _, m := range a.Change.Add {
+		parts = append(parts, m.Name+" has joined")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// enter makes everything that of a view.
+func (lp *loop) enter(view View, reason string) {
+	lp.broken = nil
+	lp.reason = reason
+	lp.config.Logger.Info("a view is in force", "worker", lp.self.Name, "epoch", view.Epoch, "members", len(view.Members), "reason", reason)
+	lp.w.view.Store(&view)
+	lp.decide(view)
+	lp.forming = &forming{}
+	lp.mesh.follow(view)
+	lp.form()
+}
+
+// form makes the data plane once there is a connection to each member.
+func (lp *loop) form() {
+	view := lp.mesh.view
+	if lp.forming == nil || lp.forming.cancel != nil {
+		return
+	}
+	p := &plane{epoch: view.Epoch, ranks: make(map[ID]int, len(view.Members)), prepare: func() error { return nil }, release: func() error { return nil }}
+	conns := make([]fabric.Conn, len(view.Members))
+	for rank, m := range view.Members {
+		p.ranks[m.ID] = rank
+		if m.ID == lp.self.ID {
+			continue
+		}
+		l := lp.mesh.best(m.ID)
+		if l == nil || l.peer.Load() == nil {
+			return
+		}
+		conns[rank] = l.conn
+	}
+	if lp.door == nil || len(view.Members) == 1 || !oneHost(view) {
+		lp.formRing(p, conns)
+		return
+	}
+	lp.attach(p, conns)
+}
+
+func oneHost(v View) bool {
+	for _, m := range v.Members {
+		if m.Host != v.Members[0].Host {
+			return false
+		}
+	}
+	return true
+}
+
+// attach makes the data plane of shared memory, and that of the ring where it cannot be had.
+func (lp *loop) attach(p *plane, conns []fabric.Conn) {
+	ctx, cancel := context.WithCancel(lp.ctx)
+	f := lp.forming
+	f.cancel = cancel
+	ids := make([]uint64, len(conns))
+	for rank, m := range lp.mesh.view.Members {
+		ids[rank] = uint64(m.ID)
+	}
+	config := shm.Config{
+		View:   shm.View{Epoch: p.epoch, Rank: p.ranks[lp.self.ID], IDs: ids, Send: sender(conns)},
+		Vector: lp.w.memory.vector, Mean: lp.w.memory.result, Plan: lp.w.plan,
+	}
+	door := lp.door
+	lp.w.running.Go(func() {
+		team, err := door.Attach(ctx, config)
+		cancel()
+		kept := lp.w.inbox.post(func() { lp.attached(f, p, conns, team, err) })
+		if !kept && team != nil {
+			team.Close() //nolint:errcheck // nothing is lost with it
+		}
+	})
+}
+
+func (lp *loop) attached(f *forming, p *plane, conns []fabric.Conn, team *shm.Team, err error) {
+	var mismatch *shm.MismatchError
+	switch {
+	case lp.forming != f:
+		if team != nil {
+			lp.w.running.Go(func() { team.Close() }) //nolint:errcheck // nothing is lost with it
+		}
+	case errors.As(err, &mismatch):
+		lp.fail(&PlanError{Member: lp.mesh.view.Members[mismatch.Rank].Name, Rank: mismatch.Rank, What: mismatch.What})
+	case err != nil:
+		lp.config.Logger.Info("the members share no memory", "worker", lp.self.Name, "err", err)
+		lp.formRing(p, conns)
+	default:
+		p.reducer, p.release = team, team.Close
+		lp.formed(p)
+	}
+}
+
+// formRing makes the data plane of connections.
+func (lp *loop) formRing(p *plane, conns []fabric.Conn) {
+	memory := lp.w.memory
+	step, err := collective.NewStep(collective.StepConfig{
+		Epoch: p.epoch, Rank: p.ranks[lp.self.ID], Size: len(conns),
+		Gradients: memory.gradients(), Result: memory.mean(),
+		Send: sender(conns),
+	})
+	if err != nil {
+		lp.fail(err)
+		return
+	}
+	p.reducer, p.prepare = step, memory.own
+	lp.formed(p)
+}
+
+// sender sends to members by rank.
+func sender(conns []fabric.Conn) func(int, fabric.Priority, fabric.Header, []byte, func(error)) {
+	return func(to int, p fabric.Priority, h fabric.Header, body []byte, done func(error)) {
+		conns[to].Send(p, h, body, done)
+	}
+}
+
+// formed puts the data plane into use.
+func (lp *loop) formed(p *plane) {
+	lp.forming = nil
+	lp.w.plane.Store(p)
+	for l := range lp.mesh.all {
+		if err := l.flush(p); err != nil {
+			l.conn.Close(err)
+		}
+	}
+	lp.config.Logger.Debug("data can move", "worker", lp.self.Name, "epoch", p.epoch, "algorithm", p.reducer.Algorithm())
+	lp.offer()
+}
+
+// offer gives the plane in use to the trainer, once the one before is done with.
+func (lp *loop) offer() {
+	p := lp.w.plane.Load()
+	if p == nil || p.canceled || lp.draining != nil {
+		return
+	}
+	lp.w.desk.put(func(d *desk) { d.plane = p })
+}
+
+// dismantle ends the use of the data plane. The gradients and a result stay.
+func (lp *loop) dismantle(reason error) {
+	if f := lp.forming; f != nil {
+		lp.forming = nil
+		if f.cancel != nil {
+			f.cancel()
+		}
+	}
+	p := lp.w.plane.Load()
+	if p == nil || p.canceled {
+		return
+	}
+	p.canceled = true
+	p.reducer.Cancel(reason)
+	if lp.w.desk.withdraw(p) {
+		lp.draining = p
+	} else {
+		lp.discard(p)
+	}
+}
+
+// discard frees what belongs to a plane that nobody uses any more.
+func (lp *loop) discard(p *plane) {
+	lp.w.running.Go(func() {
+		if err := p.release(); err != nil {
+			lp.config.Logger.Warn("a data plane is not released", "worker", lp.self.Name, "err", err)
+		}
+	})
+}
+
+// reduced hears that a step is done with on a plane.
+func (lp *loop) reduced(p *plane, step uint64, f reduce.Facts, err error) {
+	d := lp.w.desk
+	d.mu.Lock()
+	if d.started == p {
+		d.started = nil
+	}
+	d.mu.Unlock()
+	switch {
+	case p.canceled:
+		if lp.draining == p {
+			lp.draining = nil
+			lp.discard(p)
+			lp.offer()
+		}
+	case err != nil:
+		// A member that is gone is the machine's affair; what lasts is not.
+		lp.broken, lp.brokenSince = fmt.Errorf("step %d cannot be reduced: %w", step, err), time.Now()
+	default:
+		lp.current.reduced, lp.current.facts, lp.current.since = p, f, time.Now()
+		lp.tryPrepare()
+	}
+}
