@@ -322,7 +322,7 @@ func (w *Worker) follow(ctx context.Context, s *Step) error {
 	}
 	w.record(v)
 	q := queued{verdict: v}
-	if v.result.Outcome == Apply && !w.trainer.complete {
+	if v.result.Outcome == Apply && (!w.trainer.complete || len(w.trainer.queue) > 0) {
 		q.mean = slices.Clone(w.Mean())
 	}
 	w.trainer.queue = append(w.trainer.queue, q)

@@ -13,29 +13,25 @@ const flyingBytes = 1 << 20
 type parcel struct {
 	h     fabric.Header
 	body  []byte
-	owner *Call // whose buffer body is, nil for none that counts
+	block *block // where the body lies, if it is pooled
+	call  *Call  // whose it is, if it is one's
+	fresh bool   // it starts something new
 }
 
-// outbox is the queue of bulk frames for one member. What others wait for (forward) goes before what starts
-// something new (fresh): a ring that is full finishes before it takes more. Its owner's lock guards it.
+// outbox is the queue of bulk frames for one member. What others wait for goes before what starts something
+// new: a ring that is full finishes before it takes more. Its owner's lock guards it.
 type outbox struct {
 	to             int
 	send           Sender
 	forward, fresh fifo[parcel]
-	flying         fifo[flight]
-	bytes          int // flying
+	flying         fifo[parcel] // what the fabric has
+	bytes          int          // flying
 	sent           func(error)
 	gate           func(bytes int) bool // whether a frame of this size may go now; nil for always
 }
 
-// flight is a frame that the fabric has.
-type flight struct {
-	bytes int
-	owner *Call
-}
-
-func (o *outbox) push(p parcel, fresh bool) {
-	if fresh {
+func (o *outbox) push(p parcel) {
+	if p.fresh {
 		o.fresh.push(p)
 	} else {
 		o.forward.push(p)
@@ -52,30 +48,36 @@ func (o *outbox) pump() {
 		if q.len() == 0 {
 			return
 		}
-		p := q.head()
+		p := *q.at(0)
 		if o.gate != nil && !o.gate(len(p.body)) {
 			return
 		}
-		size := len(p.body) + fabric.HeaderSize
-		o.bytes += size
-		o.flying.push(flight{size, p.owner})
-		o.send(o.to, fabric.Bulk, p.h, p.body, o.sent)
 		q.pop()
+		o.bytes += len(p.body) + fabric.HeaderSize
+		o.flying.push(p)
+		o.send(o.to, fabric.Bulk, p.h, p.body, o.sent)
 	}
 }
 
-// landed notes that the fabric is done with the oldest frame, and says whose it was.
-func (o *outbox) landed() *Call {
-	f := *o.flying.head()
+// landed notes that the fabric is done with the oldest frame, and returns it.
+func (o *outbox) landed() parcel {
+	p := *o.flying.at(0)
 	o.flying.pop()
-	o.bytes -= f.bytes
-	return f.owner
+	o.bytes -= len(p.body) + fabric.HeaderSize
+	return p
 }
 
-// clear forgets what the fabric does not have yet.
-func (o *outbox) clear() {
-	o.forward.clear()
-	o.fresh.clear()
+// drop takes out frames that the fabric does not have yet.
+func (o *outbox) drop(which func(*parcel) bool) {
+	for _, q := range []*fifo[parcel]{&o.forward, &o.fresh} {
+		for range q.len() {
+			p := *q.at(0)
+			q.pop()
+			if !which(&p) {
+				q.push(p)
+			}
+		}
+	}
 }
 
 // fifo is a queue in a ring of slots.
@@ -87,29 +89,23 @@ type fifo[T any] struct {
 
 func (q *fifo[T]) len() int { return q.n }
 
-func (q *fifo[T]) head() *T { return &q.slots[q.first] }
+func (q *fifo[T]) at(i int) *T { return &q.slots[(q.first+i)%len(q.slots)] }
 
 func (q *fifo[T]) push(v T) {
 	if q.n == len(q.slots) {
 		grown := make([]T, max(8, 2*q.n))
 		for i := range q.n {
-			grown[i] = q.slots[(q.first+i)%q.n]
+			grown[i] = *q.at(i)
 		}
 		q.slots, q.first = grown, 0
 	}
-	q.slots[(q.first+q.n)%len(q.slots)] = v
 	q.n++
+	*q.at(q.n - 1) = v
 }
 
 func (q *fifo[T]) pop() {
 	var zero T
-	q.slots[q.first] = zero
+	*q.at(0) = zero
 	q.first = (q.first + 1) % len(q.slots)
 	q.n--
-}
-
-func (q *fifo[T]) clear() {
-	for q.n > 0 {
-		q.pop()
-	}
 }

@@ -204,7 +204,7 @@ func (s *Step) finish() {
 func (s *Step) fail(err error) {
 	if s.err == nil {
 		s.err = err
-		s.out.clear()
+		s.out.drop(func(*parcel) bool { return true })
 		s.kept, s.keptBytes = nil, 0
 	}
 }
@@ -348,7 +348,7 @@ func (s *Step) pass(h fabric.Header, x []float32, fresh bool) {
 	if h.Flags&flagAbsent == 0 {
 		body = bytesOf(x)
 	}
-	s.out.push(parcel{h: h, body: body}, fresh)
+	s.out.push(parcel{h: h, body: body, fresh: fresh})
 	s.out.pump()
 }
 

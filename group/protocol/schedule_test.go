@@ -241,8 +241,9 @@ func (f *faults) one() {
 			j.world.AfterFunc(f.within(0, time.Second), func() { w.slow = 1 })
 		}
 	case 11: // the authority dies and is started again, or is frozen
-		if f.r.IntN(2) == 0 {
+		if f.r.IntN(2) == 0 && j.register.up {
 			j.log("auth", "is killed")
+			j.register.up = false
 			j.world.Kill("authority")
 			j.world.AfterFunc(f.within(50*time.Millisecond, time.Second), func() { j.register.serve() })
 		} else {

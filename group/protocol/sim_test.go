@@ -477,10 +477,12 @@ type register struct {
 	job   *job
 	epoch uint64
 	last  []byte
+	up    bool
 }
 
 // serve starts a process for the register.
 func (r *register) serve() {
+	r.up = true
 	host := r.job.world.Host("authority")
 	if _, err := host.Listen("sim:authority", func(fabric.Conn) (fabric.Handler, error) { return r, nil }); err != nil {
 		panic(err)
