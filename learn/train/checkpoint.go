@@ -242,12 +242,15 @@ func newestCheckpoint(dir string) (found *checkpoint, damaged []error, err error
 	return nil, nil, &DamagedError{damaged}
 }
 
-// restore makes the trainer go on where the checkpoint was written. The trainer is unchanged
+// restore makes the trainer go on where the checkpoint was written. The weights are unchanged
 // when the checkpoint is not its own.
 func (c *checkpoint) restore(t *Trainer) error {
 	var best *engine.Vectors
 	if c.State.Best.Epoch > 0 {
-		best = weightsLike(t.vectors)
+		if t.best == nil {
+			t.best = weightsLike(t.vectors)
+		}
+		best = t.best
 	}
 	want := tensors(t.vectors, best)
 	if err := compare(want, c.tensors); err != nil {
@@ -263,6 +266,6 @@ func (c *checkpoint) restore(t *Trainer) error {
 	for _, x := range want {
 		copy(x.Data, from[x.Name])
 	}
-	t.state, t.best, t.savedStep = c.State, best, c.State.Step
+	t.state, t.savedStep = c.State, c.State.Step
 	return nil
 }

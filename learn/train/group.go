@@ -22,13 +22,13 @@ import (
 // goroutine of Run, except Leave.
 type Group interface {
 	// Join gives the vectors of n elements in which gradients are exchanged: local takes this
-	// worker's, mean holds the samples' mean over all workers after a commit. The trainer's
-	// transfer is used during Begin only.
-	Join(n int, t Transfer) (local, mean []float32, err error)
-	// Begin waits until the worker may take its next step, and gives its share of it. The place
-	// counts for a group that begins; a newcomer, or one that was taken for dead, gets the others'
-	// state through its transfer first. It fails with ErrLeft when the worker has left.
-	Begin(ctx context.Context, at Place) (Share, error)
+	// worker's, mean holds the samples' mean over all workers after a commit. A group that begins
+	// goes on from the place; the trainer's transfer is used during Begin only.
+	Join(n int, from Place, t Transfer) (local, mean []float32, err error)
+	// Begin waits until the worker may take its next step, and gives its share of it. A newcomer, or
+	// one that was taken for dead, gets the others' state through its transfer first. It fails with
+	// ErrLeft when the worker has left.
+	Begin(ctx context.Context) (Share, error)
 	// Ready tells that the elements [lo, hi) of local stay as they are until Commit returns.
 	Ready(lo, hi int)
 	// Commit waits until the step is decided.
@@ -108,7 +108,7 @@ const groupBucket = 1 << 20
 
 // stepInGroup takes one step with the group.
 func (t *Trainer) stepInGroup(ctx context.Context) error {
-	share, err := t.cfg.Group.Begin(ctx, Place{t.state.Step, t.state.Cursor, t.state.Returned})
+	share, err := t.cfg.Group.Begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,8 @@ func (t *Trainer) skip(v Verdict, cause error) error {
 func (t *Trainer) joinGroup(p engine.Program) error {
 	v := t.vectors
 	params, n := len(v.Params), len(v.Params)+len(v.States)
-	local, mean, err := t.cfg.Group.Join(n, transfer{t})
+	from := Place{t.state.Step, t.state.Cursor, t.state.Returned}
+	local, mean, err := t.cfg.Group.Join(n, from, transfer{t})
 	if err != nil {
 		return err
 	}

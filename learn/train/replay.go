@@ -53,12 +53,12 @@ func (r *Replay) Hash() uint64 { return r.trainer.Hash() }
 // alone is the group of a replay: it only holds the vectors.
 type alone struct{ local, mean []float32 }
 
-func (a *alone) Join(n int, _ Transfer) (local, mean []float32, err error) {
+func (a *alone) Join(n int, _ Place, _ Transfer) (local, mean []float32, err error) {
 	a.local, a.mean = make([]float32, n), make([]float32, n)
 	return a.local, a.mean, nil
 }
 
-func (a *alone) Begin(context.Context, Place) (Share, error) { return Share{}, errReplay }
+func (a *alone) Begin(context.Context) (Share, error) { return Share{}, errReplay }
 
 func (a *alone) Commit(context.Context, Tally) (Verdict, error) { return Verdict{}, errReplay }
 

@@ -54,7 +54,7 @@ type member struct {
 
 // New makes a trainer with fresh weights.
 func New(cfg Config) (*Trainer, error) {
-	t, err := prepare(cfg)
+	t, err := prepare(cfg, State{})
 	if err != nil {
 		return nil, err
 	}
@@ -68,19 +68,23 @@ func New(cfg Config) (*Trainer, error) {
 // beginning when the run ended before the first one. It fails when the checkpoint belongs to
 // another model, optimizer, loss, batch size, data set or seed.
 func Resume(cfg Config) (*Trainer, error) {
-	t, err := prepare(cfg)
+	removeUnfinished(cfg.Dir)
+	c, damaged, missing := newestCheckpoint(cfg.Dir)
+	from := State{}
+	if missing == nil {
+		from = c.State
+	}
+	t, err := prepare(cfg, from)
 	if err != nil {
 		return nil, err
 	}
-	removeUnfinished(cfg.Dir)
-	c, damaged, err := newestCheckpoint(cfg.Dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(missing, fs.ErrNotExist):
 		if err := cfg.Model.Init(t.vectors, cfg.Seed); err != nil {
 			return nil, err
 		}
-	case err != nil:
-		return nil, err
+	case missing != nil:
+		return nil, missing
 	default:
 		if err := c.restore(t); err != nil {
 			return nil, err
@@ -103,7 +107,7 @@ func Resume(cfg Config) (*Trainer, error) {
 
 // prepare compiles the steps of full batches, which fixes the layout of the vectors, of the
 // epoch's last batch, and those of the validation, so that one that cannot be built fails here.
-func prepare(cfg Config) (*Trainer, error) {
+func prepare(cfg Config, from State) (*Trainer, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -112,7 +116,7 @@ func prepare(cfg Config) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{cfg: cfg, about: about, savedStep: -1}
+	t := &Trainer{cfg: cfg, about: about, state: from, savedStep: -1}
 	t.steps = newRunners(t.compileStep)
 	if err := t.steps.prepare(cfg.Train.Len(), cfg.Batch); err != nil {
 		return nil, err
