@@ -49,19 +49,6 @@ type Comm struct {
 	parts [][]byte
 }
 
-// Combine sets r = a ∘ b for operands in rank order: a is of lower ranks than b. r may be the same memory
-// as a or b.
-type Combine func(r, a, b []byte)
-
-// Operation is what members do to a buffer; it must be the same for all.
-type Operation struct {
-	Name    string // of the buffer, in errors
-	Tag     uint64 // of the element type and function: members compare it
-	Element int    // bytes of an element
-	Combine Combine
-	Finish  func(r []byte) // what is done to each part of the result once, such as a division; nil for nothing
-}
-
 // Join makes the staging areas of a view's members. It succeeds on all or fails on all, as Attach does.
 func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
 	if err := view.check(d); err != nil {
@@ -192,7 +179,7 @@ func (c *Comm) AllReduce(ctx context.Context, buf []byte, op Operation) error {
 		return nil
 	}
 	p := &c.pass // here, so that it is not allocated
-	*p = pass{c: c, op: op, buf: buf, base: c.next, meta: op.meta(len(buf))}
+	*p = pass{c: c, op: op, buf: buf, base: c.next, meta: op.hash(len(buf))}
 	defer func() { p.op, p.buf = Operation{}, nil }()
 	p.pieces = uint64((len(buf) + pieceBytes - 1) / pieceBytes)
 	p.direct = len(c.view.IDs) == 2 || len(buf) <= directBytes
@@ -202,22 +189,4 @@ func (c *Comm) AllReduce(ctx context.Context, buf []byte, op Operation) error {
 		return err
 	}
 	return nil
-}
-
-// meta is a number that differs where members' calls differ.
-func (op *Operation) meta(bytes int) uint64 {
-	const prime = 0x100000001b3 // FNV-1a
-	h := uint64(0xcbf29ce484222325)
-	mix := func(v uint64) {
-		for range 8 {
-			h = (h ^ v&0xff) * prime
-			v >>= 8
-		}
-	}
-	for i := range len(op.Name) {
-		h = (h ^ uint64(op.Name[i])) * prime
-	}
-	mix(op.Tag)
-	mix(uint64(bytes))
-	return h
 }

@@ -6,16 +6,11 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"unsafe"
 
 	"millrace.dev/fabric"
-	"millrace.dev/group/internal/vec"
 )
 
-// sum adds float32.
-var sum = Operation{Name: "numbers", Tag: 1, Element: 4, Combine: func(r, a, b []byte) {
-	vec.WeightedSum(floats(r), floats(a), floats(b), 1, 1)
-}}
+var sum = SumFloat32("numbers")
 
 func newComms(tb testing.TB, doors []*Door) []*Comm {
 	tb.Helper()
@@ -91,7 +86,7 @@ func TestBuffersOfAllSizes(t *testing.T) {
 				var wait sync.WaitGroup
 				for rank, c := range comms {
 					wait.Go(func() {
-						if err := c.AllReduce(t.Context(), bytesOf(bufs[rank]), sum); err != nil {
+						if err := c.AllReduce(t.Context(), Float32Bytes(bufs[rank]), sum); err != nil {
 							t.Errorf("rank %d: %v", rank, err)
 						}
 					})
@@ -121,7 +116,7 @@ func TestDifferentOperationsAreNamed(t *testing.T) {
 			if rank == 1 {
 				op.Name, op.Tag, size = other.name, other.tag, other.size
 			}
-			wait.Go(func() { errs[rank] = c.AllReduce(t.Context(), bytesOf(make([]float32, size)), op) })
+			wait.Go(func() { errs[rank] = c.AllReduce(t.Context(), Float32Bytes(make([]float32, size)), op) })
 		}
 		wait.Wait()
 		for rank, err := range errs {
@@ -174,10 +169,23 @@ func TestOperationsAllocateNothing(t *testing.T) {
 	}
 }
 
-// bytesOf views elements as bytes.
-func bytesOf(v []float32) []byte {
-	if len(v) == 0 {
-		return nil
+func TestMeanOfBuffers(t *testing.T) {
+	const n = 3
+	comms := newComms(t, newDoors(t, n))
+	bufs := [n][]float32{{1, 2}, {3, 4}, {8, 9}}
+	var wait sync.WaitGroup
+	for rank, c := range comms {
+		wait.Go(func() {
+			if err := c.AllReduce(t.Context(), Float32Bytes(bufs[rank]), MeanFloat32("few", n)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*wordSize)
+	wait.Wait()
+	third := float32(1.0 / 3)
+	for _, b := range bufs {
+		if b[0] != 12*third || b[1] != 15*third {
+			t.Errorf("mean %v", b)
+		}
+	}
 }

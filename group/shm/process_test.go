@@ -387,7 +387,7 @@ func (p *process) sum(o order) error {
 			mine = append([]float32(nil), bufs[rank]...)
 		}
 	}
-	if err := p.comm.AllReduce(bounded(), bytesOf(mine), sum); err != nil {
+	if err := p.comm.AllReduce(bounded(), Float32Bytes(mine), sum); err != nil {
 		return err
 	}
 	if i := sameBits(sumInOrder(bufs), mine); i >= 0 {
