@@ -69,7 +69,8 @@ type Conn interface {
 	// until Release. It is called from Handler.Frame, by a handler that keeps
 	// the body in a buffer of its own beyond the callback.
 	Hold(n int)
-	// Release gives back credit for n bytes that were held.
+	// Release gives back credit for n bytes that were held. More than that
+	// closes the connection.
 	Release(n int)
 	// Close ends the connection at once; what is queued is dropped. Closed
 	// gets err, or ErrClosed if err is nil. To close after a last frame, close

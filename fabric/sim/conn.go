@@ -375,10 +375,15 @@ func (c *conn) free(bytes int) {
 	w := c.host.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	give := c.credit.Free(bytes)
+	c.give(c.credit.Free(bytes))
+}
+
+// give lets the other end send so many bytes more.
+func (c *conn) give(give int64) {
 	if give == 0 || c.closed {
 		return
 	}
+	w := c.host.world
 	to := c.peer
 	c.pass(func() {
 		w.on(to.host, func() {
@@ -394,10 +399,23 @@ func (c *conn) free(bytes int) {
 }
 
 // Hold implements fabric.Conn.
-func (c *conn) Hold(n int) { c.free(-n) }
+func (c *conn) Hold(n int) {
+	c.host.world.mu.Lock()
+	defer c.host.world.mu.Unlock()
+	c.credit.Hold(n)
+}
 
 // Release implements fabric.Conn.
-func (c *conn) Release(n int) { c.free(n) }
+func (c *conn) Release(n int) {
+	c.host.world.mu.Lock()
+	defer c.host.world.mu.Unlock()
+	give, err := c.credit.Release(n)
+	if err != nil {
+		c.end(err)
+		return
+	}
+	c.give(give)
+}
 
 // Close implements fabric.Conn.
 func (c *conn) Close(err error) {

@@ -18,6 +18,7 @@ type Credit struct {
 	window     int64 // the peer may have this much under way to us
 	taken      int64 // of which this much came and was not given back
 	owed       int64 // of which this much is free again and not yet told
+	held       int64 // of which this much the handler keeps
 }
 
 // Open sets what we grant the peer.
@@ -60,9 +61,24 @@ func (c *Credit) Came(bytes int) error {
 	return nil
 }
 
-// Free notes that so many bytes need no more room here, or, if negative, that
-// they will be kept beyond the callback. It returns how many to give back now:
-// none until a quarter of the window is free, to save frames.
+// Hold notes that so many bytes, which will be freed when the callback returns,
+// are kept beyond it.
+func (c *Credit) Hold(bytes int) {
+	c.held += int64(bytes)
+	c.owed -= int64(bytes)
+}
+
+// Release frees bytes that were held. It fails if they were not.
+func (c *Credit) Release(bytes int) (give int64, err error) {
+	if int64(bytes) > c.held {
+		return 0, fmt.Errorf("credit for %d bytes is released, but that for %d is held", bytes, c.held)
+	}
+	c.held -= int64(bytes)
+	return c.Free(bytes), nil
+}
+
+// Free notes that so many bytes need no more room here. It returns how many to
+// give back now: none until a quarter of the window is free, to save frames.
 func (c *Credit) Free(bytes int) (give int64) {
 	c.owed += int64(bytes)
 	if c.owed < c.window/4 {
