@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -89,26 +90,31 @@ func (c *Cluster) mark(ctx context.Context) (uint64, error) {
 
 var errBehind = errors.New("replica is behind")
 
-// lastAt asks any replica for the newest message of a key, together with our
-// newest barrier: both answers are of one instant. It fails with errBehind when
-// the replica has not seen the barrier yet.
+// lastAt asks any replica for the newest message of a key. Unless barrier is 0
+// it asks for our newest barrier, too: both answers are of one instant, and the
+// error is errBehind when the replica has not seen that barrier yet.
 func (c *Cluster) lastAt(ctx context.Context, key string, barrier uint64) (stored, error) {
-	request := struct {
-		MultiLast []string `json:"multi_last"`
-	}{[]string{c.subjects + key, c.subjects + c.barrier}}
-	body, err := json.Marshal(request)
-	if err != nil {
-		return stored{}, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	if barrier == 0 {
+		m, err := c.conn.RequestWithContext(ctx, c.directGet(), question("last_by_subj", c.subjects+key))
+		if err != nil {
+			return stored{}, err
+		}
+		if m.Header.Get("Status") == "404" {
+			return stored{Entry: Entry{Key: key}}, nil
+		}
+		found, _, err := c.take(m)
+		return found, err
+	}
 	inbox := c.conn.NewRespInbox()
 	answers, err := c.conn.SubscribeSync(inbox)
 	if err != nil {
 		return stored{}, err
 	}
 	defer func() { _ = answers.Unsubscribe() }() // fails only on a closed connection
-	if err := c.conn.PublishRequest("$JS.API.DIRECT.GET."+c.stream, inbox, body); err != nil {
+	both := question("multi_last", []string{c.subjects + key, c.subjects + c.barrier})
+	if err := c.conn.PublishRequest(c.directGet(), inbox, both); err != nil {
 		return stored{}, err
 	}
 	found, seen := stored{Entry: Entry{Key: key}}, uint64(0)
@@ -117,25 +123,48 @@ func (c *Cluster) lastAt(ctx context.Context, key string, barrier uint64) (store
 		if err != nil {
 			return stored{}, err
 		}
-		switch status := m.Header.Get("Status"); {
-		case status == "404" && m.Header.Get("Description") == "No Results", status == "204":
-			if seen < barrier {
-				return stored{}, errBehind
-			}
+		s, more, err := c.take(m)
+		switch {
+		case err != nil:
+			return stored{}, err
+		case !more && seen < barrier:
+			return stored{}, errBehind
+		case !more:
 			return found, nil
-		case status != "":
-			return stored{}, fmt.Errorf("reading %s: %s %s", key, status, m.Header.Get("Description"))
+		case s.Key == c.barrier:
+			seen = s.Revision
+		default:
+			found = s
 		}
-		seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
-		if err != nil {
-			return stored{}, fmt.Errorf("reading %s: answer without a sequence number", key)
-		}
-		if m.Header.Get("Nats-Subject") == c.subjects+c.barrier {
-			seen = seq
-			continue
-		}
-		found = decode(key, seq, m.Header, m.Data)
 	}
+}
+
+func (c *Cluster) directGet() string { return "$JS.API.DIRECT.GET." + c.stream }
+
+// question is the body of a request for messages.
+func question(kind string, subjects any) []byte {
+	body, err := json.Marshal(map[string]any{kind: subjects})
+	if err != nil {
+		panic(err) // words have a JSON form
+	}
+	return body
+}
+
+// take reads one answer to a question; more says that it holds a message, and
+// others may follow.
+func (c *Cluster) take(m *nats.Msg) (s stored, more bool, err error) {
+	switch status := m.Header.Get("Status"); status {
+	case "":
+	case "204":
+		return s, false, nil
+	default: // with 404 nothing is there, not even a barrier: the replica is behind
+		return s, false, fmt.Errorf("reading: %s %s", status, strings.ToLower(m.Header.Get("Description")))
+	}
+	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil {
+		return s, false, errors.New("reading: answer without a sequence number")
+	}
+	return decode(strings.TrimPrefix(m.Header.Get("Nats-Subject"), c.subjects), seq, m.Header, m.Data), true, nil
 }
 
 // decode reads a stored message.
