@@ -146,3 +146,97 @@ func TestFoundersTrain(t *testing.T) {
 		})
 	}
 }
+
+// TestDeath closes workers in the midst of steps: to the others that is death. The rest goes on.
+func TestDeath(t *testing.T) {
+	for _, hosts := range []int{1, 5} {
+		t.Run(fmt.Sprint(hosts, " hosts"), func(t *testing.T) {
+			c := newCrew(t, 5)
+			for i := range c.founders {
+				c.founders[i].Host = fmt.Sprint(i % hosts)
+			}
+			ctx := c.deadline()
+			var hands []*hand
+			var all sync.WaitGroup
+			for i, m := range c.founders {
+				h := c.start(m)
+				hands = append(hands, h)
+				last := uint64(60)
+				if i == 0 || i == 3 {
+					last = uint64(10 + 7*i)
+				}
+				all.Go(func() {
+					h.err = h.model.train(ctx, h.Worker, last, nil)
+					if last < 60 {
+						h.Close() //nolint:errcheck // it dies
+					}
+				})
+			}
+			all.Wait()
+			for _, h := range hands {
+				if h.err != nil {
+					t.Errorf("%v; %+v", h.err, h.Status())
+				}
+			}
+			if records := c.check(hands...); len(records) != 60 || len(records[59].Parts) != 3 {
+				t.Errorf("%d steps in the logs, the last of %v", len(records), records[len(records)-1].Parts)
+			}
+		})
+	}
+}
+
+// TestJoin lets a worker in while the others train.
+func TestJoin(t *testing.T) {
+	for _, hosts := range []int{1, 5} {
+		t.Run(fmt.Sprint(hosts, " hosts"), func(t *testing.T) {
+			c := newCrew(t, 2)
+			ctx := c.deadline()
+			for i := range c.founders {
+				c.founders[i].Host = fmt.Sprint(i % hosts)
+			}
+			var hands []*hand
+			var all sync.WaitGroup
+			ready := make(chan struct{}) // the group has taken some steps
+			var once sync.Once
+			for _, m := range c.founders {
+				h := c.start(m)
+				hands = append(hands, h)
+				all.Go(func() {
+					h.err = h.model.train(ctx, h.Worker, 400, func(s *Step, r Result) {
+						if r.Step == 5 {
+							once.Do(func() { close(ready) })
+						}
+						if r.Step > 5 {
+							time.Sleep(time.Millisecond)
+						}
+					})
+				})
+			}
+			<-ready
+			h := c.start(Member{Name: "late", Addr: c.addr("late"), Host: fmt.Sprint(2 % hosts)}, c.founders[0].Addr)
+			hands = append(hands, h)
+			var first, gave uint64
+			all.Go(func() {
+				h.err = h.model.train(ctx, h.Worker, 400, func(s *Step, r Result) {
+					if first == 0 {
+						first = s.Number
+					}
+					if gave == 0 && s.Weight > 0 {
+						gave = s.Number
+					}
+				})
+			})
+			all.Wait()
+			for _, h := range hands {
+				if h.err != nil {
+					t.Errorf("%v; %+v", h.err, h.Status())
+				}
+			}
+			c.check(hands...)
+			t.Logf("let in with step %d, a share from step %d on", first, gave)
+			if first == 0 || gave != first+1 {
+				t.Errorf("its first step is %d and its first share in step %d", first, gave)
+			}
+		})
+	}
+}
