@@ -38,6 +38,7 @@ type Job struct {
 
 	config  train.Config
 	dir     rundir.Dir
+	events  string // path of the journal
 	engine  *cpu.Engine
 	journal *control.Journal
 	trainer *train.Trainer
@@ -165,24 +166,28 @@ func (j *Job) checkAugment() error {
 
 // Start begins the run in its directory, which is new: it writes run.json, with the arguments
 // that the run was asked for with.
-func (j *Job) Start(dir rundir.Dir, args []string) error {
+func (j *Job) Start(dir rundir.Dir, args []string) (err error) {
+	if err := j.Declare(dir, args); err != nil {
+		return err
+	}
+	if err := j.open(dir.Events()); err != nil {
+		return err
+	}
+	j.trainer, err = train.New(j.config)
+	return err
+}
+
+// Declare writes run.json into the directory of a new run.
+func (j *Job) Declare(dir rundir.Dir, args []string) error {
 	settings, err := json.Marshal(j.Settings)
 	if err != nil {
 		return err
 	}
 	j.dir, j.begun = dir, time.Now()
 	// It comes first: a run that is killed at any later moment can be resumed.
-	err = dir.WriteManifest(rundir.Manifest{
+	return dir.WriteManifest(rundir.Manifest{
 		Verb: Verb, Args: args, Settings: settings, Seed: j.Settings.Seed, Started: j.begun, Build: buildinfo.Read(),
 	})
-	if err != nil {
-		return err
-	}
-	if err := j.open(); err != nil {
-		return err
-	}
-	j.trainer, err = train.New(j.config)
-	return err
 }
 
 // Load reads the settings of the run in a directory.
@@ -211,16 +216,48 @@ func (j *Job) Resume(dir rundir.Dir) error {
 	if j.before, err = spent(dir.Events()); err != nil {
 		return &rundir.Error{Path: dir.Path(), Cause: err}
 	}
-	if err := j.open(); err != nil {
+	if err := j.open(dir.Events()); err != nil {
 		return err
 	}
 	j.trainer, err = train.Resume(j.config)
 	return err
 }
 
+// Work makes the job that of one worker of a group, which trains the run in a directory from its
+// newest checkpoint on, or from the begin. The worker's journal is a file of its own.
+func (j *Job) Work(dir rundir.Dir, events string, g train.Group) error {
+	m, err := dir.Manifest()
+	if err != nil {
+		return err
+	}
+	j.dir, j.begun, j.config.Group = dir, m.Started, g
+	if err := j.open(events); err != nil {
+		return err
+	}
+	j.trainer, err = train.Resume(j.config)
+	return err
+}
+
+// Reached is where the newest checkpoint of the run in a directory stands.
+func Reached(dir rundir.Dir) (train.State, error) { return train.Newest(dir.File(checkpointsDir)) }
+
+// Hash is a fingerprint of all numbers of the model and the optimizer.
+func (j *Job) Hash() uint64 { return j.trainer.Hash() }
+
+// Replay makes a replay of the steps of the run's workers.
+func (j *Job) Replay() (*train.Replay, error) {
+	var err error
+	if j.engine, err = cpu.New(j.Settings.Threads); err != nil {
+		return nil, err
+	}
+	c := j.config
+	c.Engine = j.engine
+	return train.NewReplay(c)
+}
+
 // open makes what the trainer stands on.
-func (j *Job) open() (err error) {
-	j.started = time.Now()
+func (j *Job) open(events string) (err error) {
+	j.started, j.events = time.Now(), events
 	j.config.Dir = j.dir.File(checkpointsDir)
 	if err := os.MkdirAll(j.config.Dir, 0o755); err != nil {
 		return &rundir.Error{Path: j.dir.Path(), Cause: err}
@@ -228,7 +265,7 @@ func (j *Job) open() (err error) {
 	if err := durable.SyncDir(j.dir.Path()); err != nil {
 		return &rundir.Error{Path: j.dir.Path(), Cause: err}
 	}
-	if j.journal, err = control.OpenJournal(j.dir.Events()); err != nil {
+	if j.journal, err = control.OpenJournal(events); err != nil {
 		return &rundir.Error{Path: j.dir.Path(), Cause: err}
 	}
 	if j.engine, err = cpu.New(j.Settings.Threads); err != nil {

@@ -50,10 +50,20 @@ type Result struct {
 func (j *Job) Run(ctx context.Context, observe train.Observer) (*Result, error) {
 	// A note that is lost costs the sum of a later resume some seconds.
 	defer func() { _ = j.trainer.Elapsed(time.Since(j.started)) }()
-	j.trainer.Observe(observe)
-	if err := j.trainer.Run(ctx); err != nil {
+	if err := j.Train(ctx, observe); err != nil {
 		return nil, err
 	}
+	return j.Finish(ctx)
+}
+
+// Train is the first part of Run.
+func (j *Job) Train(ctx context.Context, observe train.Observer) error {
+	j.trainer.Observe(observe)
+	return j.trainer.Run(ctx)
+}
+
+// Finish is what Run does after training. Of the workers of a group one does it.
+func (j *Job) Finish(ctx context.Context) (*Result, error) {
 	test, mistakes, err := j.test(ctx)
 	if err != nil {
 		return nil, err
@@ -123,7 +133,7 @@ func (j *Job) report(r *Result, test train.Metrics, mistakes []report.Mistake) e
 	if err := j.journal.Sync(); err != nil {
 		return j.unwritten("journal", err)
 	}
-	decisions, _, err := control.ReadDecisions(j.dir.Events())
+	decisions, _, err := control.ReadDecisions(j.events)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -180,7 +181,7 @@ func dropOld(dir, newest string) error {
 		if i == at || i == at+1 {
 			continue
 		}
-		if err := os.Remove(p); err != nil {
+		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) { // another worker may be doing the same
 			return err
 		}
 	}
@@ -240,6 +241,19 @@ func newestCheckpoint(dir string) (found *checkpoint, damaged []error, err error
 		damaged = append(damaged, err)
 	}
 	return nil, nil, &DamagedError{damaged}
+}
+
+// Newest is where the newest intact checkpoint in a directory stands, the begin of a run when
+// there is none.
+func Newest(dir string) (State, error) {
+	c, _, err := newestCheckpoint(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, err
+	}
+	return c.State, nil
 }
 
 // restore makes the trainer go on where the checkpoint was written. The weights are unchanged

@@ -294,13 +294,19 @@ func (t transfer) Adopt(text []byte) error {
 	if err := d.State.check(); err != nil {
 		return fmt.Errorf("train: the state of the group: %w", err)
 	}
-	seen := t.state.concluded()
-	for _, e := range d.State.Epochs {
+	t.retell(t.state, d.State)
+	return nil
+}
+
+// retell goes from one state to a later one, and gives policies the signals of the epochs between
+// them.
+func (t *Trainer) retell(from, to State) {
+	seen := from.concluded()
+	for _, e := range to.Epochs {
 		if e.Step > seen {
 			t.state.Step = e.Step
 			t.conclude(e)
 		}
 	}
-	t.state = d.State
-	return nil
+	t.state = to
 }

@@ -91,18 +91,29 @@ func Resume(cfg Config) (*Trainer, error) {
 		}
 		t.origin = Origin{Path: c.path, Damaged: damaged}
 	}
-	// An epoch whose end is still to be concluded gives its signals and decisions again.
-	point := t.state.Step
-	if t.concluding() {
-		point--
-	}
-	if err := t.loop.Resume(uint64(max(point, 0)), time.Now()); err != nil {
+	if err := t.resumeLoop(); err != nil {
 		return nil, err
 	}
 	if len(t.cfg.Choices) > 1 {
 		t.applyThreads(t.loop.Setting(SettingThreads))
 	}
 	return t, nil
+}
+
+// resumeLoop makes policies know what they knew at the checkpoint. The members of a group, who
+// have journals of different lengths, learn it from the epochs in the checkpoint.
+func (t *Trainer) resumeLoop() error {
+	if t.cfg.Group != nil {
+		err := t.loop.Start(0, time.Now())
+		t.retell(State{}, t.state)
+		return err
+	}
+	// An epoch whose end is still to be concluded gives its signals and decisions again.
+	point := t.state.Step
+	if t.concluding() {
+		point--
+	}
+	return t.loop.Resume(uint64(max(point, 0)), time.Now())
 }
 
 // prepare compiles the steps of full batches, which fixes the layout of the vectors, of the
