@@ -1,0 +1,459 @@
+package group
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/steplog"
+)
+
+// Workers as processes of their own: the test binary runs itself with a toySpec in its environment.
+const toyVariable = "MILLRACE_GROUP_TOY"
+
+// toySpec is what one process does.
+type toySpec struct {
+	Self     Member
+	Founders []Member `json:",omitempty"`
+	Join     []string `json:",omitempty"`
+	Dir      string
+	Elements int
+	Samples  uint64
+	Batch    uint64
+	Last     uint64        // step
+	Rest     time.Duration // asleep in each step
+	Hash     uint64        // every so many steps
+	Kill     string        // where this process kills itself, see trap
+	Register bool          // the authority is a file, else the majority
+	Suspect  time.Duration
+}
+
+// toyLine is what a process says of a step, on its standard output.
+type toyLine struct {
+	Step    uint64
+	Epoch   uint64 // of the view
+	Members int
+	Samples uint64 // its own
+	Time    int64  // Unix nanoseconds of its commit
+	Hash    uint64 // after the last step
+	Outcome string
+	Status  Status
+	Err     string
+}
+
+// toyMain is the main function of such a process.
+func toyMain(text string) int {
+	var spec toySpec
+	out := json.NewEncoder(os.Stdout)
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		out.Encode(toyLine{Err: err.Error()}) //nolint:errcheck // the parent is gone
+		return 1
+	}
+	var line toyLine
+	if err := spec.run(func(l toyLine) { line = l; out.Encode(l) }); err != nil { //nolint:errcheck
+		line.Err = err.Error()
+		out.Encode(line) //nolint:errcheck
+		return 1
+	}
+	return 0
+}
+
+func (spec *toySpec) run(tell func(toyLine)) error {
+	sockets, err := fabric.NewSockets(fabric.Options{Name: spec.Self.Name})
+	if err != nil {
+		return err
+	}
+	defer sockets.Close() //nolint:errcheck // the process ends
+	log, err := steplog.Open(filepath.Join(spec.Dir, spec.Self.Name+"-log"), steplog.Options{})
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck
+	trap := newTrap(sockets, spec.Kill)
+	model := newToy(spec.Elements)
+	config := Config{
+		Group: "toy", Self: spec.Self, Founders: spec.Founders, Join: spec.Join, Network: trap, Elements: spec.Elements,
+		Data: Data{Samples: spec.Samples, Batch: spec.Batch}, State: model, Log: log, Suspect: spec.Suspect,
+	}
+	if os.Getenv("MILLRACE_GROUP_DEBUG") != "" {
+		config.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	if spec.Register {
+		config.Authority = ByRegister(fileRegister(filepath.Join(spec.Dir, "register")))
+	}
+	w, err := Start(context.Background(), config)
+	if err != nil {
+		return err
+	}
+	defer w.Close() //nolint:errcheck
+	for model.step < spec.Last {
+		s, err := w.Begin(context.Background())
+		if errors.Is(err, ErrLeft) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		report := Report{Rate: toyRate * s.RateScale}
+		if spec.Hash > 0 && s.Number%spec.Hash == 1 {
+			report.Hash = model.hash()
+		}
+		if s.Weight > 0 {
+			model.gradient(w.Gradients(), s.Epoch, s.Shares, func(lo, hi int) {
+				trap.point("ready")
+				s.Ready(lo, hi)
+			})
+		}
+		time.Sleep(spec.Rest)
+		r, err := s.Commit(context.Background(), report)
+		if err != nil {
+			return err
+		}
+		now := time.Now().UnixNano()
+		switch r.Outcome {
+		case Apply:
+			model.update(r.Step, float32(report.Rate), r.Mean)
+		case Skip:
+			model.step = r.Step
+		}
+		tell(toyLine{Step: r.Step, Epoch: r.View.Epoch, Members: len(r.View.Members), Samples: s.Weight, Time: now, Outcome: r.Outcome.String()})
+	}
+	tell(toyLine{Step: model.step, Hash: model.hash(), Status: w.Status()})
+	w.Leave()
+	if spec.Last == model.step {
+		time.Sleep(50 * time.Millisecond) // others may need this one's word on the last step
+	}
+	return nil
+}
+
+// trap is a network that kills its process at a point: "send KIND N" before the N-th frame of a kind is
+// sent, "sent KIND N" after it, "take KIND N" before one that came is handled, or "ready x N".
+type trap struct {
+	fabric.Network
+	when, kind string
+	left       atomic.Int64
+}
+
+func newTrap(n fabric.Network, text string) *trap {
+	t := &trap{Network: n}
+	count := int64(1) << 62
+	if text != "" {
+		if _, err := fmt.Sscan(text, &t.when, &t.kind, &count); err != nil {
+			panic(err)
+		}
+	}
+	t.left.Store(count)
+	return t
+}
+
+func (t *trap) point(when string) { t.at(when, "x") }
+
+func (t *trap) at(when, kind string) {
+	if when == t.when && kind == t.kind && t.left.Add(-1) == 0 {
+		syscall.Kill(os.Getpid(), syscall.SIGKILL) //nolint:errcheck // nothing is after it
+		select {}
+	}
+}
+
+// kindOf names a frame.
+func kindOf(h fabric.Header, body []byte) string {
+	switch {
+	case dataFrame(h.Type):
+		return "data"
+	case h.Type == typeMessage && len(body) > 0:
+		return []string{"", "token", "verdict", "reconcile", "accept", "installed", "beat", "fence"}[body[0]]
+	case h.Type == typePart:
+		return "part"
+	case h.Type == typeTake:
+		return "take"
+	case h.Type == typeStripe:
+		return "stripe"
+	case h.Type == typeWant:
+		return "want"
+	}
+	return "other"
+}
+
+func (t *trap) Listen(addr string, accept func(fabric.Conn) (fabric.Handler, error)) (fabric.Listener, error) {
+	return t.Network.Listen(addr, func(c fabric.Conn) (fabric.Handler, error) {
+		h, err := accept(&trapConn{c, t})
+		return &trapHandler{h, t}, err
+	})
+}
+
+func (t *trap) Dial(addr string, h fabric.Handler) fabric.Conn {
+	return &trapConn{t.Network.Dial(addr, &trapHandler{h, t}), t}
+}
+
+type trapConn struct {
+	fabric.Conn
+	t *trap
+}
+
+func (c *trapConn) Send(p fabric.Priority, h fabric.Header, body []byte, done func(error)) {
+	kind := kindOf(h, body)
+	c.t.at("send", kind)
+	c.Conn.Send(p, h, body, done)
+	c.t.at("sent", kind)
+}
+
+type trapHandler struct {
+	fabric.Handler
+	t *trap
+}
+
+func (h *trapHandler) Frame(c fabric.Conn, head fabric.Header, body []byte) error {
+	h.t.at("take", kindOf(head, body))
+	return h.Handler.Frame(c, head, body)
+}
+
+// fileRegister is a register that processes on one machine share.
+type fileRegister string
+
+func (f fileRegister) Load(context.Context) ([]byte, uint64, error) {
+	names, err := filepath.Glob(string(f) + ".[0-9]*")
+	if err != nil || len(names) == 0 {
+		return nil, 0, err
+	}
+	body, err := os.ReadFile(fmt.Sprintf("%s.%06d", f, len(names)))
+	return body, uint64(len(names)), err
+}
+
+func (f fileRegister) Swap(_ context.Context, value []byte, revision uint64) (bool, error) {
+	temporary, err := os.CreateTemp(filepath.Dir(string(f)), "swap")
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(temporary.Name())
+	if _, err := temporary.Write(value); err != nil {
+		return false, err
+	}
+	if err := temporary.Close(); err != nil {
+		return false, err
+	}
+	err = os.Link(temporary.Name(), fmt.Sprintf("%s.%06d", f, revision+1))
+	if errors.Is(err, os.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// fleet is processes of one group.
+type fleet struct {
+	t     *testing.T
+	spec  toySpec
+	mu    sync.Mutex
+	procs []*proc
+}
+
+// proc is one of them.
+type proc struct {
+	name  string
+	cmd   *exec.Cmd
+	lines []toyLine
+	last  toyLine
+	done  chan struct{}
+	news  chan struct{} // a line has come
+	mu    sync.Mutex
+}
+
+func newFleet(t *testing.T, n int, spec toySpec) *fleet {
+	spec.Dir = t.TempDir()
+	for i := range n {
+		name := fmt.Sprintf("w%d", i)
+		spec.Founders = append(spec.Founders, Member{ID: ID(100 + i), Name: name, Addr: "unix:" + filepath.Join(spec.Dir, name), Host: spec.Self.Host})
+	}
+	return &fleet{t: t, spec: spec}
+}
+
+// start starts a worker; kill is where it kills itself.
+func (f *fleet) start(i int, kill string) *proc {
+	spec := f.spec
+	spec.Self, spec.Kill = spec.Founders[i], kill
+	return f.exec(spec)
+}
+
+// join starts a worker that joins.
+func (f *fleet) join(name, kill string) *proc {
+	spec := f.spec
+	for _, m := range spec.Founders {
+		spec.Join = append(spec.Join, m.Addr)
+	}
+	spec.Founders = nil
+	spec.Self = Member{Name: name, Addr: "unix:" + filepath.Join(spec.Dir, name), Host: f.spec.Self.Host}
+	spec.Kill = kill
+	return f.exec(spec)
+}
+
+func (f *fleet) exec(spec toySpec) *proc {
+	f.t.Helper()
+	text, err := json.Marshal(spec)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	p := &proc{name: spec.Self.Name, cmd: exec.Command(os.Args[0]), done: make(chan struct{}), news: make(chan struct{}, 1)}
+	p.cmd.Env = append(os.Environ(), toyVariable+"="+string(text))
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	go p.read(bufio.NewScanner(out))
+	f.procs = append(f.procs, p)
+	f.t.Cleanup(func() {
+		p.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // it may have ended
+		p.cmd.Process.Kill()                  //nolint:errcheck
+		<-p.done
+	})
+	return p
+}
+
+func (p *proc) read(lines *bufio.Scanner) {
+	defer close(p.done)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var l toyLine
+		if json.Unmarshal(lines.Bytes(), &l) != nil {
+			continue
+		}
+		p.mu.Lock()
+		p.lines, p.last = append(p.lines, l), l
+		p.mu.Unlock()
+		select {
+		case p.news <- struct{}{}:
+		default:
+		}
+	}
+	p.cmd.Wait() //nolint:errcheck // the lines tell
+}
+
+// reach waits until the process has committed a step.
+func (p *proc) reach(t *testing.T, step uint64) {
+	t.Helper()
+	limit := time.After(time.Minute)
+	for {
+		p.mu.Lock()
+		at := p.last.Step
+		p.mu.Unlock()
+		if at >= step {
+			return
+		}
+		select {
+		case <-p.news:
+		case <-p.done:
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.last.Step < step {
+				t.Fatalf("%s has ended after step %d: %s", p.name, p.last.Step, p.last.Err)
+			}
+			return
+		case <-limit:
+			t.Fatalf("%s is still at step %d, not %d", p.name, at, step)
+		}
+	}
+}
+
+// finish waits until the survivors have ended and checks that they did all steps, that their logs
+// replayed end with the same bits, and that each sample was used once.
+func (f *fleet) finish(survivors ...*proc) []steplog.Record {
+	f.t.Helper()
+	limit := time.After(2 * time.Minute)
+	for _, p := range survivors {
+		select {
+		case <-p.done:
+		case <-limit:
+			for _, p := range survivors {
+				p.mu.Lock()
+				f.t.Logf("%s: step %d", p.name, p.last.Step)
+				p.mu.Unlock()
+			}
+			f.t.Fatalf("%s does not end", p.name)
+		}
+		if p.last.Err != "" || p.last.Step != f.spec.Last {
+			f.t.Errorf("%s ends with step %d of %d: %s", p.name, p.last.Step, f.spec.Last, p.last.Err)
+		}
+	}
+	dirs, err := filepath.Glob(filepath.Join(f.spec.Dir, "*-log"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	records, err := steplog.Merge(dirs...)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	model, err := replay(f.spec.Elements, records)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := lostSamples(records, f.spec.Samples); err != nil {
+		f.t.Error(err)
+	}
+	for _, p := range survivors {
+		if p.last.Hash != model.hash() {
+			f.t.Errorf("%s ends with hash %x, the replay of %d steps with %x", p.name, p.last.Hash, len(records), model.hash())
+		}
+	}
+	return records
+}
+
+// TestKill lets one process of five kill itself at each point of a step's way.
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	for _, c := range []struct {
+		who  int
+		kill string
+	}{
+		{2, "ready x 40"},    // with its gradient half handed in
+		{2, "send data 150"}, // between the frames of the ring, or a wake-up of shared memory
+		{3, "send token 12"}, // prepared, and nobody knows
+		{4, "sent token 12"}, // prepared, and the parent knows
+		{0, "send verdict 31"},
+		{0, "sent verdict 31"}, // committed, and one half knows
+		{1, "take verdict 20"}, // committed elsewhere
+		{0, "ready x 40"},
+	} {
+		for _, host := range []string{"one", ""} {
+			t.Run(fmt.Sprintf("w%d %s %s", c.who, c.kill, host), func(t *testing.T) {
+				if host == "" && strings.Contains(c.kill, "ready") {
+					t.Skip("the same on the ring")
+				}
+				f := newFleet(t, 5, toySpec{Elements: 1 << 20, Samples: 300, Batch: 20, Last: 25, Hash: 1, Self: Member{Host: host}})
+				if host == "" {
+					for i := range f.spec.Founders {
+						f.spec.Founders[i].Host = fmt.Sprint("host", i)
+					}
+				}
+				var survivors []*proc
+				for i := range 5 {
+					if i == c.who {
+						f.start(i, c.kill)
+					} else {
+						survivors = append(survivors, f.start(i, ""))
+					}
+				}
+				records := f.finish(survivors...)
+				if last := records[len(records)-1]; len(last.Parts) != 4 {
+					t.Errorf("%d members in the last step: nobody was killed", len(last.Parts))
+				}
+			})
+		}
+	}
+}
