@@ -66,7 +66,7 @@ func (e *Engine) prepare(n *entry, seq uint32, r Request) (*Call, *Error) {
 	}
 	t := &c.task
 	t.kind, t.algorithm, t.n, t.rank, t.root = r.Kind, r.Algorithm, e.cfg.Size, e.cfg.Rank, r.Root
-	t.size = max(1, c.typ().Size())
+	t.size, t.slice = max(1, c.typ().Size()), e.slice
 	c.choice = Choose(r.Kind, t.n, t.count*t.size, e.model)
 	if t.algorithm == Auto {
 		t.algorithm = c.choice.Algorithm

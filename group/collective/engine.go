@@ -36,6 +36,7 @@ type Engine struct {
 	mu     sync.Mutex
 	err    error // of Cancel, or a lost member
 	model  Model
+	slice  int // most bytes of a frame
 	names  map[uint32]*entry
 	peers  []peer
 	pool   pool
@@ -88,7 +89,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Model == (Model{}) {
 		cfg.Model = DefaultModel
 	}
-	e := &Engine{cfg: cfg, model: cfg.Model, names: map[uint32]*entry{}, peers: make([]peer, cfg.Size)}
+	e := &Engine{cfg: cfg, model: cfg.Model, slice: sliceBytes, names: map[uint32]*entry{}, peers: make([]peer, cfg.Size)}
 	for to := range e.peers {
 		e.peers[to].out = outbox{to: to, send: cfg.Send, sent: func(error) { e.sent(to) }}
 	}

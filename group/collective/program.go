@@ -34,6 +34,7 @@ type task struct {
 	kind      Kind
 	algorithm Algorithm
 	size      int // bytes of an element
+	slice     int // most bytes of a frame
 	count     int // elements of the whole: for all-gather those of one member
 	n, rank   int
 	root      int
@@ -90,7 +91,8 @@ func (p *program) cut(t task, lo, hi int, empty bool, lane func(lo, hi int) []in
 	if lo == hi && !empty {
 		return
 	}
-	slices := max(1, (hi-lo+sliceBytes/t.size-1)/(sliceBytes/t.size))
+	most := t.slice / t.size
+	slices := max(1, (hi-lo+most-1)/most)
 	for s := range slices {
 		a, b := Part(hi-lo, slices, s)
 		p.lanes = append(p.lanes, lane(lo+a, lo+b))
