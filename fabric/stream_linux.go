@@ -131,7 +131,7 @@ func (s *socket) read(a, b []byte) (int, error) {
 		t.msg.Control = &s.oob[0]
 		t.msg.SetControllen(len(s.oob))
 	}
-	t.wait = true
+	t.wait, t.n = true, 0
 	err := s.raw.Read(t.call)
 	got, flags := int(t.msg.Controllen), t.msg.Flags
 	t.clear()
@@ -178,7 +178,7 @@ func (s *socket) inline() bool { return true }
 func (s *socket) send(bufs [][]byte, wait bool) (int, error) {
 	t := &s.out
 	t.set(bufs...)
-	t.wait = wait
+	t.wait, t.n = wait, 0
 	err := s.raw.Write(t.call)
 	t.clear()
 	if err == nil {
@@ -208,7 +208,7 @@ func (s *socket) writeFiles(head []byte, files []*os.File) error {
 	t.set(head)
 	t.msg.Control = &rights[0]
 	t.msg.SetControllen(len(rights))
-	t.wait = true
+	t.wait, t.n = true, 0
 	err := s.raw.Write(t.call)
 	t.clear()
 	if err == nil {

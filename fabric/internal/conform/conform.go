@@ -92,13 +92,14 @@ func (s *side) leave() {
 func (s *side) Frame(c fabric.Conn, h fabric.Header, body []byte) error {
 	s.enter()
 	defer s.leave()
+	var err error
+	if s.frame != nil {
+		err = s.frame(c, h)
+	}
 	s.mu.Lock()
 	s.frames, s.bodies = append(s.frames, h), append(s.bodies, body)
 	s.mu.Unlock()
-	if s.frame != nil {
-		return s.frame(c, h)
-	}
-	return nil
+	return err
 }
 
 func (s *side) Closed(_ fabric.Conn, err error) {
