@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -412,48 +411,89 @@ func (f *fleet) finish(survivors ...*proc) []steplog.Record {
 	return records
 }
 
-// TestKill lets one process of five kill itself at each point of a step's way.
-func TestKill(t *testing.T) {
+// scene is a group of processes in which some die.
+type scene struct {
+	name     string
+	kills    map[int]string // who kills itself where
+	hosts    bool           // each on a host of its own, so that the ring is used
+	register bool           // the authority is outside
+	joiner   string         // a joiner comes after step 4; where it kills itself, "lives" for nowhere
+	left     int            // members in the last step
+	slow     bool           // not part of the usual run
+}
+
+var scenes = []scene{
+	{name: "gradient half handed in", kills: map[int]string{2: "ready x 18"}, left: 4},
+	{name: "rank 0, gradient half handed in", kills: map[int]string{0: "ready x 18"}, left: 4, slow: true},
+	{name: "between frames of the ring", kills: map[int]string{2: "send data 150"}, hosts: true, left: 4},
+	{name: "between wake-ups of shared memory", kills: map[int]string{2: "send data 12"}, left: 4, slow: true},
+	{name: "prepared, nobody knows", kills: map[int]string{3: "send token 9"}, left: 4, slow: true},
+	{name: "prepared, the parent knows", kills: map[int]string{4: "sent token 9"}, hosts: true, left: 4},
+	{name: "root, before the verdict", kills: map[int]string{0: "send verdict 15"}, left: 4, slow: true},
+	{name: "root, one half knows the verdict", kills: map[int]string{0: "sent verdict 15"}, left: 4},
+	{name: "committed elsewhere", kills: map[int]string{1: "take verdict 9"}, hosts: true, left: 4, slow: true},
+
+	{name: "two at once", kills: map[int]string{1: "send token 9", 3: "ready x 18"}, left: 3},
+	{name: "three at once, by a service", kills: map[int]string{0: "send verdict 15", 2: "ready x 18", 4: "send token 9"}, register: true, left: 2},
+	{name: "initiator, in its first round", kills: map[int]string{2: "ready x 18", 3: "sent reconcile 1"}, left: 3, slow: true},
+	{name: "a voter", kills: map[int]string{2: "ready x 18", 4: "take reconcile 1"}, left: 3},
+	{name: "with the change accepted", kills: map[int]string{2: "ready x 18", 0: "take accept 1"}, left: 3},
+	{name: "having passed the change on", kills: map[int]string{2: "ready x 18", 1: "sent accept 1"}, left: 3, slow: true},
+	{name: "with the change accepted, by a service", kills: map[int]string{2: "ready x 18", 0: "take accept 1"}, register: true, hosts: true, left: 3, slow: true},
+	{name: "all but one, by a service", kills: map[int]string{0: "ready x 18", 1: "take reconcile 1", 2: "take accept 1", 3: "ready x 18"}, register: true, left: 1},
+
+	{name: "a joiner", joiner: "lives", left: 6},
+	{name: "a joiner on the ring", joiner: "lives", hosts: true, left: 6, slow: true},
+	{name: "joiner, before it asks for the state", joiner: "send take 1", left: 5, slow: true},
+	{name: "joiner, with a stripe announced", joiner: "take stripe 2", left: 5},
+	{name: "joiner, with parts of the state", joiner: "take part 3", hosts: true, left: 5, slow: true},
+	{name: "source of the state, asked", kills: map[int]string{1: "take take 1"}, joiner: "lives", left: 5},
+	{name: "source of the state, giving", kills: map[int]string{3: "send part 2"}, joiner: "lives", hosts: true, left: 5},
+	{name: "a voter for the joiner", kills: map[int]string{4: "take reconcile 1"}, joiner: "lives", left: 5, slow: true},
+	{name: "who lets it in, in its round", kills: map[int]string{0: "sent reconcile 1"}, joiner: "lives", register: true, left: 5, slow: true},
+}
+
+// TestScenes lets processes kill themselves at each point of a step's, a view's and a joiner's way.
+func TestScenes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	for _, c := range []struct {
-		who  int
-		kill string
-	}{
-		{2, "ready x 40"},    // with its gradient half handed in
-		{2, "send data 150"}, // between the frames of the ring, or a wake-up of shared memory
-		{3, "send token 12"}, // prepared, and nobody knows
-		{4, "sent token 12"}, // prepared, and the parent knows
-		{0, "send verdict 31"},
-		{0, "sent verdict 31"}, // committed, and one half knows
-		{1, "take verdict 20"}, // committed elsewhere
-		{0, "ready x 40"},
-	} {
-		for _, host := range []string{"one", ""} {
-			t.Run(fmt.Sprintf("w%d %s %s", c.who, c.kill, host), func(t *testing.T) {
-				if host == "" && strings.Contains(c.kill, "ready") {
-					t.Skip("the same on the ring")
-				}
-				f := newFleet(t, 5, toySpec{Elements: 1 << 20, Samples: 300, Batch: 20, Last: 25, Hash: 1, Self: Member{Host: host}})
-				if host == "" {
-					for i := range f.spec.Founders {
-						f.spec.Founders[i].Host = fmt.Sprint("host", i)
-					}
-				}
-				var survivors []*proc
-				for i := range 5 {
-					if i == c.who {
-						f.start(i, c.kill)
-					} else {
-						survivors = append(survivors, f.start(i, ""))
-					}
-				}
-				records := f.finish(survivors...)
-				if last := records[len(records)-1]; len(last.Parts) != 4 {
-					t.Errorf("%d members in the last step: nobody was killed", len(last.Parts))
-				}
+	for _, c := range scenes {
+		t.Run(c.name, func(t *testing.T) {
+			if c.slow && os.Getenv("MILLRACE_FAULTS") == "" {
+				t.Skip("set MILLRACE_FAULTS=1")
+			}
+			f := newFleet(t, 5, toySpec{
+				Elements: 400_000, Samples: 150, Batch: 20, Last: 20, Hash: 3, Register: c.register, Rest: time.Millisecond,
 			})
-		}
+			for i := range f.spec.Founders {
+				f.spec.Founders[i].Host = "one"
+				if c.hosts {
+					f.spec.Founders[i].Host = fmt.Sprint("host", i)
+				}
+			}
+			if c.joiner != "" {
+				f.spec.Last, f.spec.Rest = 60, 10*time.Millisecond
+			}
+			var survivors []*proc
+			for i := range 5 {
+				p := f.start(i, c.kills[i])
+				if c.kills[i] == "" {
+					survivors = append(survivors, p)
+				}
+			}
+			if c.joiner != "" {
+				survivors[0].reach(t, 4)
+				f.spec.Self.Host = f.spec.Founders[0].Host + map[bool]string{true: " of its own"}[c.hosts]
+				p := f.join("late", map[bool]string{false: c.joiner}[c.joiner == "lives"])
+				if c.joiner == "lives" {
+					survivors = append(survivors, p)
+				}
+			}
+			records := f.finish(survivors...)
+			if last := records[len(records)-1]; len(last.Parts) != c.left {
+				t.Errorf("%d members in the last step, not %d", len(last.Parts), c.left)
+			}
+		})
 	}
 }
