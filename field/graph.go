@@ -73,15 +73,31 @@ func rangeGraph(index *grid, r float64, shields []polygon, alive []bool) (*Graph
 		if alive == nil || alive[u] {
 			g.adj = index.appendNear(g.adj, index.pos[u], r)
 		}
-		row := slices.DeleteFunc(g.adj[g.start[u]:], func(v int32) bool {
-			return u == v || alive != nil && !alive[v] || anyCrossed(shields, index.pos[u], index.pos[v])
-		})
-		slices.Sort(row)
-		g.adj = g.adj[:int(g.start[u])+len(row)]
+		row := g.adj[g.start[u]:]
+		kept := row[:0]
+		for _, v := range row {
+			if u != v && (alive == nil || alive[v]) && (len(shields) == 0 || !anyCrossed(shields, index.pos[min(u, v)], index.pos[max(u, v)])) {
+				kept = append(kept, v)
+			}
+		}
+		g.adj = g.adj[:int(g.start[u])+len(kept)]
 		g.start[u+1] = int32(len(g.adj))
 	}
-	g.adj = slices.Clip(g.adj)
+	g.sortRows()
 	return g, nil
+}
+
+// sortRows puts each row in ascending order: as links go both ways, the transposed graph is the same, and its rows fill up
+// in that order.
+func (g *Graph) sortRows() {
+	next, sorted := slices.Clone(g.start[:g.Len()]), make([]int32, len(g.adj))
+	for u := range int32(g.Len()) {
+		for _, v := range g.Neighbors(int(u)) {
+			sorted[next[v]] = u
+			next[v]++
+		}
+	}
+	g.adj = sorted
 }
 
 // linkGraph builds a graph of n nodes from links whose ends rename maps to nodes (-1 drops the link).

@@ -17,6 +17,7 @@ type seeder struct {
 	packs float64 // packets of all wanted parts
 	slack float64 // how uneven the division of packets among tours is taken to be: 1 is even
 	want  []bool
+	rows  bool // add stops on the way
 }
 
 // try makes a route through the skeleton and the given nodes; ok tells whether it keeps the deadline.
@@ -25,6 +26,9 @@ func (s *seeder) try(nodes []int32) (r route, ok bool) {
 	r = s.net.deal(anchors, min(len(anchors), 1000), s.rng)
 	for i := range r.tours {
 		s.net.slide(r.tours[i], 6)
+	}
+	if s.rows {
+		s.fill(&r)
 	}
 	return r, s.fit(&r)
 }

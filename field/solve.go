@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -131,11 +132,24 @@ func (s *solver) infeasible() error {
 	case cost == 0:
 		e.Problem = fmt.Sprintf("start, stop and end of a tour alone take %v", seconds(s.net.parked(stops, s.packets())).Round(time.Millisecond))
 	case parts > 1:
-		e.Problem = fmt.Sprintf("the network has %d unconnected parts that each need a stop; the shortest tour known through them is %.0f m", parts, cost)
+		e.Problem = fmt.Sprintf("the network has %d unconnected parts that each need a stop (%s); the shortest tour known through them is %.0f m", parts, s.partNames(e.Components), cost)
 	default:
 		e.Problem = fmt.Sprintf("the shortest tour known that hears a sensor is %.0f m", cost)
 	}
 	return e
+}
+
+// partNames describes the first parts of the network by their size and one sensor.
+func (s *solver) partNames(parts [][]int32) string {
+	const named = 3
+	var list []string
+	for _, part := range parts[:min(len(parts), named)] {
+		list = append(list, fmt.Sprintf("%d with %q", len(part), s.net.in.Sensors[part[0]].ID))
+	}
+	if len(parts) > named {
+		list = append(list, "…")
+	}
+	return strings.Join(list, ", ")
 }
 
 // closed reports the parts for which no stop is allowed.
@@ -367,14 +381,23 @@ func (s *solver) starts(ctx context.Context) ([]*search, error) {
 	}
 	spare := list
 	list = nil
+	seeds := []func() (route, bool){d.core, d.clusters, d.hubs}
+	rows := []bool{false}
+	if s.net.in.Upload == Listen && !s.net.enRoute() {
+		rows = append(rows, true)
+	}
 	for _, d.slack = range guesses {
-		for i, seed := range []func() (route, bool){d.core, d.clusters, d.hubs} {
-			s.opt.report("seeds", i, 3)
-			if r, ok := seed(); ok {
-				accept(r, i)
-			}
-			if err := ctx.Err(); err != nil {
-				return nil, err
+		for k := range rows {
+			d.rows = rows[k]
+			for i, seed := range seeds {
+				number := k*len(seeds) + i
+				s.opt.report("seeds", number, len(rows)*len(seeds))
+				if r, ok := seed(); ok {
+					accept(r, number)
+				}
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
 			}
 		}
 		if len(list) > 0 {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -416,6 +417,21 @@ func TestTooManyLinksAreRefused(t *testing.T) {
 	}
 }
 
+// A sink that cannot drive waits at the best place; in a network of two parts it needs to drive, and the error names both.
+func TestNoTimeToDrive(t *testing.T) {
+	in := square(120, 150, 30, 0, 14)
+	p := mustSolve(t, in, Options{})
+	if len(p.Stops) != 1 || p.Tours[0].Length != 0 || len(p.Unserved) > 0 {
+		t.Errorf("%d stops, %g m, %d not served", len(p.Stops), p.Tours[0].Length, len(p.Unserved))
+	}
+	in.Sensors = append(in.Sensors, Sensor{ID: "island", Pos: Point{900, 0}, Weight: 1, Energy: 1})
+	var no *InfeasibleError
+	if _, err := Solve(context.Background(), in, Options{}); !errors.As(err, &no) || len(no.Components) != 2 ||
+		!strings.Contains(no.Problem, `2 unconnected parts that each need a stop (120 with "s0", 1 with "island")`) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestReplanKeepsRouteAndQuality(t *testing.T) {
 	for _, upload := range []Upload{Listen, Buffer} {
 		in := square(300, 250, 30, 900, 15)
@@ -439,16 +455,20 @@ func TestReplanKeepsRouteAndQuality(t *testing.T) {
 	}
 }
 
+// Whatever changes, the adapted plan is a plan of the changed instance: it passes the check, serves everybody whom a whole plan
+// serves, and its bound is true.
 func TestReplanOfAnyInstance(t *testing.T) {
-	seeds := uint64(40)
+	seeds := uint64(60)
 	if testing.Short() {
-		seeds = 10
+		seeds = 12
 	}
 	for seed := range seeds {
+		rng := rand.New(rand.NewPCG(seed, 65))
 		in, opt := anyInstance(seed), Options{Seed: seed, Effort: 20, Partial: true}
 		p := mustSolve(t, in, opt)
-		in.Sensors[0].Pos, in.Sensors[0].Weight = Point{250, 250}, 3
-		in.Sensors[1].Energy = 0
+		for range 1 + rng.IntN(4) {
+			alter(in, rng)
+		}
 		q, err := Replan(context.Background(), in, p, opt)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -456,5 +476,77 @@ func TestReplanOfAnyInstance(t *testing.T) {
 		if err := Check(in, q); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
+		whole := mustSolve(t, in, opt)
+		if q.Certificate.Bound > whole.MaxLoad*(1+1e-9) && len(whole.Unserved) <= len(q.Unserved) {
+			t.Errorf("seed %d: bound %g, but a whole plan has a largest load of %g", seed, q.Certificate.Bound, whole.MaxLoad)
+		}
+		if got, want := packetsServed(in, q), packetsServed(in, whole); got < want*(1-1e-9) {
+			t.Errorf("seed %d: %g packets served, %g by a whole plan", seed, got, want)
+		}
+	}
+}
+
+// alter changes one thing about an instance.
+func alter(in *Instance, rng *rand.Rand) {
+	i := rng.IntN(len(in.Sensors))
+	switch rng.IntN(6) {
+	case 0:
+		in.Sensors[i].Pos = Point{250 * rng.Float64(), 250 * rng.Float64()}
+	case 1:
+		in.Sensors[i].Energy = 0
+	case 2:
+		in.Sensors[i].Weight += 3
+	case 3:
+		in.Sensors = append(in.Sensors, Sensor{ID: fmt.Sprint("new", len(in.Sensors)), Pos: Point{200 * rng.Float64(), 200 * rng.Float64()}, Weight: 2, Energy: 0.5})
+	case 4:
+		in.Sink.Deadline = in.Sink.Deadline * 9 / 10
+	default:
+		in.Sensors[i].Pos.X += 10
+	}
+}
+
+func packetsServed(in *Instance, p *Plan) (sum float64) {
+	for i, parent := range p.Parent {
+		if parent != NoRoute {
+			sum += in.Sensors[i].Weight
+		}
+	}
+	return sum
+}
+
+// After a small change the adapted plan's largest load is at most a tenth above that of a whole new plan in the median.
+func TestReplanIsNearlyAsGood(t *testing.T) {
+	seeds := uint64(24)
+	if testing.Short() {
+		seeds = 6
+	}
+	var ratios []float64
+	for seed := range seeds {
+		rng := rand.New(rand.NewPCG(seed, 66))
+		in := square(400, 300, 30, 1200, seed)
+		switch seed % 4 {
+		case 1:
+			in.Upload = Buffer
+		case 2:
+			in.Sink.Turn, in.Sink.Rate = 3*time.Second, 5
+		case 3:
+			in.Sinks, in.Sink.Deadline = 2, in.Sink.Deadline/2
+		}
+		p := mustSolve(t, in, Options{Seed: seed, Effort: 200})
+		i := rng.IntN(400)
+		in.Sensors[i].Pos = Point{300 * rng.Float64(), 300 * rng.Float64()}
+		q, err := Replan(context.Background(), in, p, Options{Seed: seed, Partial: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := mustSolve(t, in, Options{Seed: seed, Effort: 200, Partial: true})
+		if len(q.Unserved) > len(whole.Unserved) {
+			t.Errorf("seed %d: %d sensors are not served, %d by a whole plan", seed, len(q.Unserved), len(whole.Unserved))
+		}
+		ratios = append(ratios, q.MaxLoad/whole.MaxLoad)
+	}
+	slices.Sort(ratios)
+	if median, worst := ratios[len(ratios)/2], ratios[len(ratios)-1]; median > 1.1 || worst > 1.5 {
+		t.Errorf("largest loads are %.2f times those of whole plans in the median, %.2f at worst", median, worst)
 	}
 }

@@ -1,0 +1,436 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/collective"
+	"millrace.dev/group/reduce"
+	"millrace.dev/group/shm"
+)
+
+// Variants of our rows.
+const (
+	registered = "registered" // gradients in a vector that the others can read; the mean in another
+	inPlace    = "in-place"   // any buffer, over shared memory
+	ringUnix   = "ring-unix"  // the ring, over Unix sockets
+	ringTCP    = "ring-tcp"
+)
+
+// epochs tell the variants' frames apart.
+var epochs = map[string]uint64{registered: 1, inPlace: 2, ringUnix: 3, ringTCP: 4}
+
+// member is one rank.
+type member struct {
+	rank, n int
+	dir     string
+	door    *shm.Door
+	meshes  map[string]*mesh // by network
+	nextRow uint64
+}
+
+func serveRank() error {
+	m := &member{dir: os.Getenv("BENCH_DIR"), meshes: map[string]*mesh{}}
+	var err error
+	if m.rank, err = strconv.Atoi(os.Getenv("RANK")); err != nil {
+		return err
+	}
+	if m.n, err = strconv.Atoi(os.Getenv("WORLD_SIZE")); err != nil {
+		return err
+	}
+	if m.door, err = shm.Open(m.id(m.rank)); err != nil {
+		return err
+	}
+	defer m.door.Close()
+	control, err := net.Dial("unix", os.Getenv("BENCH_CONTROL"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(control, "rank %d\n", m.rank)
+	defer func() {
+		for _, mesh := range m.meshes {
+			mesh.net.Close()
+		}
+	}()
+	return m.serve(control)
+}
+
+func (m *member) id(rank int) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, m.dir, rank)
+	return h.Sum64()
+}
+
+// job is a row that is loaded.
+type job struct {
+	step    func() error
+	check   func() error // of the first step's result
+	close   func()
+	checked bool
+}
+
+func (m *member) serve(control net.Conn) error {
+	answers := json.NewEncoder(control)
+	lines := bufio.NewScanner(control)
+	jobs := map[string]*job{}
+	for lines.Scan() {
+		reply, err := m.answer(strings.Fields(lines.Text()), jobs)
+		if err != nil {
+			reply = map[string]any{"error": err.Error()}
+		}
+		if err := answers.Encode(reply); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func (m *member) answer(words []string, jobs map[string]*job) (map[string]any, error) {
+	row := words[1] + " " + words[2]
+	switch words[0] {
+	case "load":
+		var sizes []int
+		for s := range strings.SplitSeq(words[1], ",") {
+			n, err := strconv.Atoi(s)
+			if err != nil {
+				return nil, err
+			}
+			sizes = append(sizes, n)
+		}
+		j, err := m.load(sizes, words[2])
+		if err != nil {
+			return nil, err
+		}
+		jobs[row] = j
+		return map[string]any{}, nil
+	case "drop":
+		jobs[row].close()
+		delete(jobs, row)
+		runtime.GC()
+		return map[string]any{}, nil
+	case "run":
+		steps, err := strconv.Atoi(words[3])
+		if err != nil {
+			return nil, err
+		}
+		step := jobs[row].step
+		if err := jobs[row].try(); err != nil {
+			return nil, err
+		}
+		cpu, wall := cpuSeconds(), time.Now()
+		for range steps {
+			if err := step(); err != nil {
+				return nil, err
+			}
+		}
+		return map[string]any{"wall": time.Since(wall).Seconds(), "cpu": cpuSeconds() - cpu, "steps": steps}, nil
+	}
+	return nil, fmt.Errorf("unknown request %q", words[0])
+}
+
+// try does the first step and checks its result.
+func (j *job) try() error {
+	if j.checked {
+		return nil
+	}
+	j.checked = true
+	if err := j.step(); err != nil {
+		return err
+	}
+	return j.check()
+}
+
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u) //nolint:errcheck // fails for wrong arguments only
+	return float64(u.Utime.Nano()+u.Stime.Nano()) * 1e-9
+}
+
+// load makes a row ready. What others send for it comes after all have loaded it.
+func (m *member) load(sizes []int, variant string) (*job, error) {
+	network := "unix"
+	if variant == ringTCP {
+		network = "tcp"
+	}
+	mesh, err := m.mesh(network)
+	if err != nil {
+		return nil, err
+	}
+	m.nextRow++
+	epoch := m.nextRow<<8 | epochs[variant]
+	if variant == inPlace {
+		return m.loadInPlace(mesh, epoch, sizes)
+	}
+	return m.loadStep(mesh, epoch, sizes, variant)
+}
+
+// view is that of all ranks; each row has an epoch of its own.
+func (m *member) view(mesh *mesh, epoch uint64) shm.View {
+	v := shm.View{Epoch: epoch, Rank: m.rank, Send: mesh.send}
+	for rank := range m.n {
+		v.IDs = append(v.IDs, m.id(rank))
+	}
+	return v
+}
+
+func (m *member) loadInPlace(mesh *mesh, epoch uint64, sizes []int) (*job, error) {
+	comm, err := m.door.Join(context.Background(), m.view(mesh, epoch))
+	if err != nil {
+		return nil, err
+	}
+	mesh.handle(epoch, comm)
+	ops := make([]shm.Operation, len(sizes))
+	bufs := make([][]float32, len(sizes))
+	for i, n := range sizes {
+		ops[i] = shm.SumFloat32(strconv.Itoa(i))
+		bufs[i] = filled(n, float32(m.rank+1))
+	}
+	step := func() error {
+		for i := len(bufs) - 1; i >= 0; i-- {
+			if err := comm.AllReduce(context.Background(), shm.Float32Bytes(bufs[i]), ops[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	check := func() error {
+		for _, b := range bufs {
+			if want := float32(m.n*(m.n+1)) / 2; b[0] != want || b[len(b)-1] != want {
+				return fmt.Errorf("the sum is %g, not %g", b[0], want)
+			}
+			clear(b)
+		}
+		return nil
+	}
+	return &job{step: step, check: check, close: func() {
+		mesh.handle(epoch, nil)
+		comm.Close()
+	}}, nil
+}
+
+func filled(n int, v float32) []float32 {
+	b := make([]float32, n)
+	for i := range b {
+		b[i] = v
+	}
+	return b
+}
+
+// loadStep makes a vector of all tensors and reduces it as a training step does: the tensors get ready one after
+// the other, the last first.
+func (m *member) loadStep(mesh *mesh, epoch uint64, sizes []int, variant string) (*job, error) {
+	total := 0
+	for _, n := range sizes {
+		total += n
+	}
+	vector, err := shm.NewVector(total)
+	if err != nil {
+		return nil, err
+	}
+	mean, err := shm.NewMean(total)
+	if err != nil {
+		return nil, err
+	}
+	g, r := vector.Elements(), mean.Elements()
+	for i := range g {
+		g[i] = float32(m.rank + 1)
+	}
+	reducer, end, err := m.reducer(mesh, epoch, variant, vector, mean)
+	if err != nil {
+		return nil, err
+	}
+	mesh.handle(epoch, reducer)
+	results := make(chan error, 1)
+	var facts reduce.Facts
+	done := func(f reduce.Facts, err error) { facts = f; results <- err }
+	number := uint64(0)
+	step := func() error {
+		number++
+		reducer.Begin(number, 1, done)
+		hi := total
+		for i := len(sizes) - 1; i >= 0; i-- {
+			reducer.Ready(hi-sizes[i], hi)
+			hi -= sizes[i]
+		}
+		return <-results
+	}
+	check := func() error {
+		want := float32(m.n*(m.n+1)/2) * reduce.Scale(uint64(m.n))
+		if r[0] != want || r[total-1] != want || facts != (reduce.Facts{Weight: uint64(m.n), Finite: true}) {
+			return fmt.Errorf("the mean is %g with %+v, not %g", r[0], facts, want)
+		}
+		return nil
+	}
+	return &job{step: step, check: check, close: func() {
+		mesh.handle(epoch, nil)
+		end()
+		vector.Close()
+		mean.Close()
+	}}, nil
+}
+
+func (m *member) reducer(mesh *mesh, epoch uint64, variant string, vector *shm.Vector, mean *shm.Mean) (reduce.Reducer, func(), error) {
+	if variant == registered {
+		team, err := m.door.Attach(context.Background(), shm.Config{View: m.view(mesh, epoch), Vector: vector, Mean: mean})
+		if err != nil {
+			return nil, nil, err
+		}
+		return team, func() { team.Close() }, nil
+	}
+	ring, err := collective.NewStep(collective.StepConfig{
+		Epoch: epoch, Rank: m.rank, Size: m.n, Gradients: vector.Elements(), Result: mean.Elements(), Send: mesh.send,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return ring, func() {
+		ring.Cancel(context.Canceled)
+		for rank := range m.n {
+			ring.Closed(rank)
+		}
+	}, nil
+}
+
+// mesh is the connections to all ranks over one network.
+type mesh struct {
+	me    int
+	net   *fabric.Sockets
+	mu    sync.Mutex
+	ready *sync.Cond
+	conns []fabric.Conn
+	to    map[uint64]receiver // by epoch
+}
+
+type receiver interface {
+	Body(from int, h fabric.Header) ([]byte, error)
+	Frame(from int, h fabric.Header, body []byte) error
+}
+
+// mesh connects to all ranks, once for each network; the addresses lie in files of the crew's folder.
+func (m *member) mesh(network string) (*mesh, error) {
+	if mesh := m.meshes[network]; mesh != nil {
+		return mesh, nil
+	}
+	net, err := fabric.NewSockets(fabric.Options{Name: strconv.Itoa(m.rank)})
+	if err != nil {
+		return nil, err
+	}
+	x := &mesh{me: m.rank, net: net, conns: make([]fabric.Conn, m.n), to: map[uint64]receiver{}}
+	x.ready = sync.NewCond(&x.mu)
+	m.meshes[network] = x
+	file := func(rank int) string { return filepath.Join(m.dir, fmt.Sprintf("%s-%d", network, rank)) }
+	addr := "tcp:127.0.0.1:0"
+	if network == "unix" {
+		addr = "unix:" + file(m.rank) + ".sock"
+	}
+	l, err := net.Listen(addr, x.accept)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file(m.rank)+".new", []byte(l.Addr()), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(file(m.rank)+".new", file(m.rank)); err != nil {
+		return nil, err
+	}
+	for rank := range m.rank {
+		addr, err := await(file(rank))
+		if err != nil {
+			return nil, err
+		}
+		c := net.Dial(addr, &peer{x, rank})
+		x.connected(rank, c)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for rank := 0; rank < m.n; rank++ {
+		for rank != m.rank && x.conns[rank] == nil {
+			x.ready.Wait()
+		}
+	}
+	return x, nil
+}
+
+// await reads a file that another rank writes.
+func await(name string) (string, error) {
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(name)
+		if err == nil || time.Since(start) > 30*time.Second {
+			return string(text), err
+		}
+	}
+}
+
+func (x *mesh) accept(c fabric.Conn) (fabric.Handler, error) {
+	from, err := strconv.Atoi(c.Peer())
+	if err != nil || from <= x.me || from >= len(x.conns) {
+		return nil, fmt.Errorf("a peer calls itself %q", c.Peer())
+	}
+	x.connected(from, c)
+	return &peer{x, from}, nil
+}
+
+func (x *mesh) connected(rank int, c fabric.Conn) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.conns[rank] = c
+	x.ready.Broadcast()
+}
+
+func (x *mesh) handle(epoch uint64, r receiver) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if r == nil {
+		delete(x.to, epoch)
+	} else {
+		x.to[epoch] = r
+	}
+}
+
+func (x *mesh) receiver(epoch uint64) receiver {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.to[epoch]
+}
+
+func (x *mesh) send(to int, p fabric.Priority, h fabric.Header, body []byte, done func(error)) {
+	x.mu.Lock()
+	c := x.conns[to]
+	x.mu.Unlock()
+	c.Send(p, h, body, done)
+}
+
+// peer takes what comes from one rank.
+type peer struct {
+	mesh *mesh
+	from int
+}
+
+func (p *peer) Body(_ fabric.Conn, h fabric.Header) ([]byte, error) {
+	if r := p.mesh.receiver(h.Epoch); r != nil {
+		return r.Body(p.from, h)
+	}
+	return nil, fmt.Errorf("rank %d: data of row %d, which is not loaded here", p.from, h.Epoch)
+}
+
+func (p *peer) Frame(_ fabric.Conn, h fabric.Header, body []byte) error {
+	if r := p.mesh.receiver(h.Epoch); r != nil {
+		return r.Frame(p.from, h, body)
+	}
+	return nil
+}
+
+func (p *peer) Closed(fabric.Conn, error) {}
