@@ -10,15 +10,15 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// newID draws an ID that no other incarnation has.
-func newID() ID {
+// NewID draws an ID that no other incarnation has.
+func NewID() ID {
 	var b [8]byte
 	rand.Read(b[:]) //nolint:errcheck // never fails
 	return ID(binary.LittleEndian.Uint64(b[:]) | 1)
 }
 
-// bootID names this machine as it runs now.
-func bootID() string {
+// ThisHost names this machine as it runs now: a Member.Host.
+func ThisHost() string {
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		return strings.TrimSpace(string(id))
 	}
