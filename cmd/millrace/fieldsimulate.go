@@ -118,12 +118,12 @@ func simulateProtocol(ctx context.Context, c *console, m *mission.Mission, trial
 		return err
 	}
 	return c.result(res, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, `largest load %d packets a round with %s beside the root (the plan: %s with %s)
+		_, err := fmt.Fprintf(w, `largest load %d packets a round with %s beside the root (a central tree: %s; the plan: %s with %s)
 %.1f control frames per node in the first epoch, %.1f in the last; %.1f at most; the busiest node sent %d in an epoch
 %d of %s have a way to the root, %d are not connected with it; %d batteries ran out
 tour: %v of %v for %s m, %s and %s of %s packets, %s skipped
 no loop in any of %s events
-`, res.MaxLoad, plural(res.Core, "stop"), figure(m.Plan.MaxLoad), plural(len(m.Plan.Stops), "stop"), res.FirstFrames, res.LastFrames, res.MostFrames, res.BusiestFrames,
+`, res.MaxLoad, plural(res.Core, "stop"), figure(res.CentralLoad), figure(m.Plan.MaxLoad), plural(len(m.Plan.Stops), "stop"), res.FirstFrames, res.LastFrames, res.MostFrames, res.BusiestFrames,
 			res.Routed, plural(res.Alive, "sensor"), res.Apart, res.Exhausted, wholeSeconds(res.Tour.Time.Seconds()), res.Deadline, count(int64(res.Tour.Length+0.5)),
 			plural(res.Tour.Stops, "stop"), count(int64(res.Tour.Packets)), count(int64(res.Made)), plural(res.Tour.Skipped, "dead stop"), count(res.Events))
 		return err

@@ -20,8 +20,10 @@ type Trial struct {
 
 // Result is what a trial came to.
 type Result struct {
-	MaxLoad       uint32        `json:"max_load"` // packets a round of the busiest node that is not visited, before the deaths
-	Core          int           `json:"core"`     // stops beside the root, before the deaths
+	MaxLoad       uint32        `json:"max_load"`     // packets a round of the busiest node that is not visited, before the deaths
+	Core          int           `json:"core"`         // stops beside the root, before the deaths
+	Budget        int           `json:"budget"`       // stops beside the root that the deadline allows
+	CentralLoad   float64       `json:"central_load"` // largest load of the reference tree that a planner grows, with that many stops and no positions
 	FirstFrames   float64       `json:"first_frames"`
 	LastFrames    float64       `json:"last_frames"`
 	MostFrames    float64       `json:"most_frames"`    // control frames per node in the first, last and most talkative epoch
@@ -49,7 +51,11 @@ func Run(ctx context.Context, in *field.Instance, t Trial) (*Result, error) {
 	if w.spare() < 0 {
 		return nil, &UnsupportedError{fmt.Sprintf("launch, the way to the first sensor and back and uploading everything take more than the deadline of %v", in.Sink.Deadline)}
 	}
-	res := &Result{Deadline: in.Sink.Deadline}
+	central, err := field.NewReference(in, w.Budget())
+	if err != nil {
+		return nil, err
+	}
+	res := &Result{Deadline: in.Sink.Deadline, Budget: w.Budget(), CentralLoad: central.MaxLoad}
 	if err := w.form(ctx, t, res); err != nil {
 		return nil, err
 	}
