@@ -440,7 +440,7 @@ var scenes = []scene{
 	{name: "with the change accepted", kills: map[int]string{2: "ready x 18", 0: "take accept 1"}, left: 3},
 	{name: "having passed the change on", kills: map[int]string{2: "ready x 18", 1: "sent accept 1"}, left: 3, slow: true},
 	{name: "with the change accepted, by a service", kills: map[int]string{2: "ready x 18", 0: "take accept 1"}, register: true, hosts: true, left: 3, slow: true},
-	{name: "all but one, by a service", kills: map[int]string{0: "ready x 18", 1: "take reconcile 1", 2: "take accept 1", 3: "ready x 18"}, register: true, left: 1},
+	{name: "all but one, by a service", kills: map[int]string{0: "ready x 18", 1: "ready x 19", 2: "send token 9", 3: "ready x 18"}, register: true, left: 1},
 
 	{name: "a joiner", joiner: "lives", left: 6},
 	{name: "a joiner on the ring", joiner: "lives", hosts: true, left: 6, slow: true},
@@ -473,7 +473,7 @@ func TestScenes(t *testing.T) {
 				}
 			}
 			if c.joiner != "" {
-				f.spec.Last, f.spec.Rest = 60, 10*time.Millisecond
+				f.spec.Last, f.spec.Rest = 40, 5*time.Millisecond
 			}
 			var survivors []*proc
 			for i := range 5 {
@@ -495,5 +495,54 @@ func TestScenes(t *testing.T) {
 				t.Errorf("%d members in the last step, not %d", len(last.Parts), c.left)
 			}
 		})
+	}
+}
+
+// TestZombie stops a process until the others have gone on without it, and lets it go on: it commits
+// nothing of its own, comes back as another incarnation and takes shares again.
+func TestZombie(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	for _, c := range []struct {
+		who      int
+		register bool
+		host     string
+	}{{2, false, "one"}, {0, true, "one"}, {3, true, ""}, {0, false, ""}} {
+		t.Run(fmt.Sprintf("w%d service=%t %s", c.who, c.register, c.host), func(t *testing.T) {
+			if c.host == "" && os.Getenv("MILLRACE_FAULTS") == "" {
+				t.Skip("set MILLRACE_FAULTS=1")
+			}
+			f := newFleet(t, 4, toySpec{
+				Elements: 400_000, Samples: 150, Batch: 20, Last: 120, Hash: 3, Rest: 5 * time.Millisecond,
+				Register: c.register, Suspect: 300 * time.Millisecond,
+			})
+			var all []*proc
+			for i := range f.spec.Founders {
+				f.spec.Founders[i].Host = c.host
+				if c.host == "" {
+					f.spec.Founders[i].Host = fmt.Sprint("host", i)
+				}
+			}
+			for i := range 4 {
+				all = append(all, f.start(i, ""))
+			}
+			zombie, other := all[c.who], all[(c.who+1)%4]
+			zombie.reach(t, 5)
+			stop(t, zombie)
+			other.reach(t, 20)
+			zombie.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // finish tells
+			records := f.finish(all...)
+			if last := records[len(records)-1]; len(last.Parts) != 4 {
+				t.Errorf("%d members in the last step", len(last.Parts))
+			}
+		})
+	}
+}
+
+func stop(t *testing.T, p *proc) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
 	}
 }
