@@ -2,12 +2,15 @@ package fabric
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"millrace.dev/fabric/keys"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,7 +29,7 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{make(chan received, 1024), make(chan error, 1), make(chan Conn, 1)}
+	return &recorder{make(chan received, 1024), make(chan error, 1024), make(chan Conn, 1024)}
 }
 
 func (r *recorder) Body(_ Conn, h Header) ([]byte, error) { return make([]byte, h.Length), nil }
@@ -112,4 +115,24 @@ func TestFramesArriveInOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// identity makes a worker of the cluster in dir.
+func identity(t testing.TB, dir, name string) *keys.Identity {
+	t.Helper()
+	a, err := keys.OpenAuthority(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		a, err = keys.CreateAuthority(dir, "test", time.Hour)
+	}
+	if err == nil {
+		err = a.Issue(dir, name, time.Hour)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := keys.Load(dir, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
