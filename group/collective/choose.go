@@ -52,7 +52,8 @@ func cost(k Kind, a Algorithm, members int, s float64, m Model) float64 {
 	below := math.Min(2, n-1) // children of the tree's root
 	first := math.Min(s, sliceBytes)
 	rest := s - first
-	many := (n - 2) * handling * α
+	many := (n - 2) * handling * α        // more at a star's centre
+	level := α * (1 + (below-1)*handling) // of a tree
 	switch k {
 	case AllReduce, Barrier:
 		switch a {
@@ -66,7 +67,7 @@ func cost(k Kind, a Algorithm, members int, s float64, m Model) float64 {
 			}
 			return t
 		case Tree:
-			return 2*depth*(α+below*first*β) + (1+below)*rest*β
+			return 2*depth*(level+below*first*β) + (1+below)*rest*β
 		}
 		return 2*(α+many) + 2*(n-1)*s*β
 	case ReduceScatter:
@@ -84,7 +85,7 @@ func cost(k Kind, a Algorithm, members int, s float64, m Model) float64 {
 	case Ring:
 		return 2*(n-1)*α + (n-1)*first*β + rest*β
 	case Tree:
-		return 2*depth*α + depth*below*first*β + below*rest*β
+		return 2*depth*level + depth*below*first*β + below*rest*β
 	}
 	return 2*(α+many) + (n-1)*s*β
 }
