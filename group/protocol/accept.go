@@ -122,8 +122,7 @@ func (m *Machine) install(now time.Time, c *Change) {
 	m.goOn(now)
 }
 
-// goOn begins with the next change if there is reason for one already, and else takes the messages
-// that have come early.
+// goOn begins with the next change if there is reason for one already.
 func (m *Machine) goOn(now time.Time) {
 	for r, member := range m.view.Members {
 		if m.ring.suspects[member.ID] && !m.ring.frozen {
@@ -132,12 +131,5 @@ func (m *Machine) goOn(now time.Time) {
 	}
 	if !m.ring.frozen {
 		m.plan(now)
-	}
-	early := m.early
-	m.early = nil
-	for _, e := range early {
-		if e.token.Epoch == m.view.Epoch && !m.ended {
-			m.token(now, e.from, e.token)
-		}
 	}
 }

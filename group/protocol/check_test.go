@@ -24,7 +24,41 @@ type checker struct {
 	records map[uint64]map[ID]Record
 }
 
-type stats struct{ views, commits, retries, skips, byChange, fenced int }
+// stats count what happened, to show that schedules have all of it in them.
+type stats struct {
+	Views, Commits, Skips int
+	ByChange              int // commits of a worker by a change
+	Retries               int // steps of a worker that were reduced again
+	Fenced, Stalled, Late int // Late: answers of the authority after their time
+	Joined, Left          int
+	Adopted               int // rounds that found an accepted change
+	Rounds                int // the highest attempt
+	Behind                int // members that were told of a change they had missed
+	Zombie                int // commits of a worker that the newest view is without
+	Over                  int // schedules that could not go on
+}
+
+func (s *stats) add(o stats) {
+	a, b := reflect.ValueOf(s).Elem(), reflect.ValueOf(o)
+	for i := range a.NumField() {
+		a.Field(i).SetInt(a.Field(i).Int() + b.Field(i).Int())
+	}
+}
+
+// message counts.
+func (c *checker) message(w *worker, msg Message) {
+	switch m := msg.(type) {
+	case *Reconcile:
+		c.stats.Rounds = max(c.stats.Rounds, int(m.Ballot.Attempt))
+		if m.Proposal != nil {
+			c.stats.Adopted++
+		}
+	case *Installed:
+		if w.m.View().Epoch > 0 {
+			c.stats.Behind++
+		}
+	}
+}
 
 // counted is what is known of a committed step.
 type counted struct {
@@ -49,7 +83,7 @@ func (c *checker) fail(format string, args ...any) {
 func (c *checker) view(w *worker, v View) {
 	if known, there := c.views[v.Epoch]; !there {
 		c.views[v.Epoch] = v
-		c.stats.views++
+		c.stats.Views++
 	} else if !reflect.DeepEqual(known, v) {
 		c.fail("epoch %d is %s, and %s for %s", v.Epoch, showMembers(known.Members), showMembers(v.Members), w.name())
 	}
@@ -70,11 +104,14 @@ func (c *checker) result(w *worker, commit Commit) {
 	if commit.Facts.Finite && commit.Culprits() != nil {
 		c.fail("step %d is finite, and not that of %v", commit.Step, commit.Culprits())
 	}
+	if v := c.job.newest(); !v.Has(w.self.ID) {
+		c.stats.Zombie++
+	}
 	known := c.steps[commit.Step]
 	if known == nil {
 		known = &counted{epoch: commit.Epoch, facts: commit.Facts, from: from}
 		c.steps[commit.Step] = known
-		c.stats.commits++
+		c.stats.Commits++
 		c.records[commit.Step] = map[ID]Record{}
 	}
 	if known.epoch != commit.Epoch || known.facts != commit.Facts || !slices.Equal(known.from, from) {
@@ -135,7 +172,7 @@ func (c *checker) serial(w *worker, step *counted, before ledger.Ledger, shares 
 		return
 	}
 	if !finite {
-		c.stats.skips++
+		c.stats.Skips++
 	} else if weight > 0 {
 		for k := range sum {
 			c.theta[k] = update(c.theta[k], sum[k], weight)

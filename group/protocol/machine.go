@@ -43,7 +43,6 @@ type Machine struct {
 	leave bool     // wishes of this member
 	join  []Member //
 	tally tally    // the commit of step committed+1
-	early []early  // tokens of the next view
 	ring  ring     // the change of this view
 
 	actions  []Action
@@ -225,7 +224,7 @@ func (m *Machine) wish(w Wish) {
 	m.leave = m.leave || w.Leave
 	for _, j := range w.Join {
 		wished := slices.ContainsFunc(m.join, func(o Member) bool { return o.ID == j.ID })
-		if j.ID != 0 && !wished && !m.view.Has(j.ID) && len(m.join) < maxJoin {
+		if j.ID != 0 && !j.long() && !wished && !m.view.Has(j.ID) && len(m.join) < maxJoin {
 			m.join = append(m.join, j)
 		}
 	}

@@ -2,10 +2,7 @@ package protocol
 
 // Message is what members say to each other: [Token], [Verdict], [Reconcile], [Accept], [Installed],
 // [Beat] or [Fence]. They stay as they are once sent.
-type Message interface {
-	epoch() uint64
-	kind() kind
-}
+type Message interface{ kind() kind }
 
 // Token goes up the tree: the sender's subtree is prepared.
 type Token struct {
@@ -17,7 +14,9 @@ type Token struct {
 // Verdict comes down the tree: the step is committed.
 type Verdict struct{ Result *Result }
 
-// Ballot orders attempts to change one view. A higher attempt wins, then the lower rank.
+// Ballot orders attempts to change one view. A higher attempt wins, then the higher rank: of the
+// rounds that several members begin at once, each then ends at the next one's beginning, and all
+// but one take as many messages together as one whole round.
 type Ballot struct{ Attempt, Rank uint32 }
 
 // less says that b must give way to c.
@@ -25,7 +24,7 @@ func (b Ballot) less(c Ballot) bool {
 	if b.Attempt != c.Attempt {
 		return b.Attempt < c.Attempt
 	}
-	return b.Rank > c.Rank
+	return b.Rank < c.Rank
 }
 
 // Vote is where a member stands. It does not move from there in this epoch.
@@ -79,14 +78,6 @@ type Beat struct{ Epoch uint64 }
 
 // Fence tells one that is no longer a member so.
 type Fence struct{ Epoch uint64 }
-
-func (m *Token) epoch() uint64     { return m.Epoch }
-func (m *Verdict) epoch() uint64   { return m.Result.Epoch }
-func (m *Reconcile) epoch() uint64 { return m.Epoch }
-func (m *Accept) epoch() uint64    { return m.Epoch }
-func (m *Installed) epoch() uint64 { return m.Change.From }
-func (m *Beat) epoch() uint64      { return m.Epoch }
-func (m *Fence) epoch() uint64     { return m.Epoch }
 
 type kind uint8
 

@@ -116,7 +116,7 @@ func schedule(seed uint64, o options) (stats, error) {
 		link.Reset = 0.0005
 	}
 	j := newJob(seed, n, link, o)
-	f := &faults{job: j, r: r}
+	f := &faults{job: j, r: r, usual: link}
 	f.plan()
 	j.world.RunUntil(func() bool { return j.check.err != nil }, f.end)
 	f.stop()
@@ -135,17 +135,33 @@ func schedule(seed uint64, o options) (stats, error) {
 		}
 		j.check.fail("no progress a minute after the last fault:\n%s", strings.Join(where, "\n"))
 	}
+	for _, w := range j.workers {
+		if w.left {
+			j.check.stats.Left++
+		}
+		if w.has && int(w.self.ID) > n {
+			j.check.stats.Joined++
+		}
+	}
+	if over != "" {
+		j.check.stats.Over++
+	}
 	j.log("", "%s %+v", over, j.check.stats)
 	return j.check.stats, j.check.err
 }
 
 // faults are what happens to a job.
 type faults struct {
-	job *job
-	r   *rand.Rand
-	end time.Duration // of all faults
-	cut bool          // a partition is in force
-	off bool
+	job   *job
+	r     *rand.Rand
+	end   time.Duration // of all faults
+	off   bool
+	usual sim.Link
+}
+
+func (f *faults) link(a, b *worker, l sim.Link) {
+	f.job.world.SetLink(a.self.Name, b.self.Name, l)
+	f.job.world.SetLink(b.self.Name, a.self.Name, l)
 }
 
 func (f *faults) within(lo, hi time.Duration) time.Duration {
@@ -192,7 +208,7 @@ func (f *faults) spare(n int) bool {
 // one is one fault.
 func (f *faults) one() {
 	j := f.job
-	switch f.r.IntN(12) {
+	switch f.r.IntN(15) {
 	case 0, 1, 2: // one, two or three at once
 		for range 1 + f.r.IntN(3) {
 			f.kill()
@@ -240,7 +256,29 @@ func (f *faults) one() {
 			w.slow = 10
 			j.world.AfterFunc(f.within(0, time.Second), func() { w.slow = 1 })
 		}
-	case 11: // the authority dies and is started again, or is frozen
+	case 11: // the connections between two break time and again
+		a, b := f.pick(), f.pick()
+		if a != nil && a != b {
+			j.log("", "no connection of %s and %s holds", a.name(), b.name())
+			f.link(a, b, sim.Link{Min: time.Millisecond, Max: 3 * time.Millisecond, Reset: 0.5})
+			j.world.AfterFunc(f.within(10*time.Millisecond, 500*time.Millisecond), func() { f.link(a, b, f.usual) })
+		}
+	case 12: // someone suspects another for no reason
+		if w, o := f.pick(), f.pick(); w != nil && w != o {
+			w.handle(Suspect{o.self.ID})
+		}
+	case 13: // messages to one are slow
+		if w := f.pick(); w != nil {
+			for _, o := range j.running() {
+				f.link(o, w, sim.Link{Min: time.Millisecond, Max: 60 * time.Millisecond})
+			}
+			j.world.AfterFunc(f.within(10*time.Millisecond, 500*time.Millisecond), func() {
+				for _, o := range j.workers {
+					f.link(o, w, f.usual)
+				}
+			})
+		}
+	case 14: // the authority dies and is started again, or is frozen
 		if f.r.IntN(2) == 0 && j.register.up {
 			j.log("auth", "is killed")
 			j.register.up = false
@@ -297,6 +335,9 @@ func (f *faults) stop() {
 	for _, w := range f.job.running() {
 		f.job.world.Thaw(w.self.Name)
 		w.slow = 1
+		for _, o := range f.job.workers {
+			f.link(o, w, f.usual)
+		}
 	}
 	f.job.world.Thaw("authority")
 }
@@ -327,9 +368,7 @@ func TestSchedules(t *testing.T) {
 					t.Errorf("schedule %d: %v\nonce more: %v\n%s", seed, err, again, tail(trace.String(), 400))
 				}
 				mu.Lock()
-				total.views += s.views
-				total.commits += s.commits
-				total.skips += s.skips
+				total.add(s)
 				mu.Unlock()
 			}
 		})

@@ -1,10 +1,12 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -66,6 +68,13 @@ func (j *job) between(lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(j.random.Int64N(int64(hi-lo)+1))
 }
 
+// way is a connection that a worker sends on: messages and data have one each, so either may
+// overtake the other.
+type way struct {
+	to   ID
+	data bool
+}
+
 // worker is one incarnation of a worker: the driver of one machine, with a tiny model.
 type worker struct {
 	job   *job
@@ -75,7 +84,7 @@ type worker struct {
 	born  time.Time
 	timer fabric.Timer
 
-	out      map[ID]fabric.Conn
+	out      map[way]fabric.Conn
 	heard    map[ID]time.Time
 	ended    bool
 	left     bool // by its own wish
@@ -146,7 +155,7 @@ type early1 struct {
 // newWorker makes a worker, which start sets going.
 func (j *job) newWorker(name string) *worker {
 	j.lastID++
-	w := &worker{job: j, host: j.world.Host(name), out: map[ID]fabric.Conn{}, heard: map[ID]time.Time{}, slow: 1}
+	w := &worker{job: j, host: j.world.Host(name), out: map[way]fabric.Conn{}, heard: map[ID]time.Time{}, slow: 1}
 	w.self = Member{ID: j.lastID, Name: name, Addr: fmt.Sprintf("sim:%s:%d", name, j.lastID), Host: name}
 	w.born = j.world.Now()
 	j.workers = append(j.workers, w)
@@ -245,21 +254,14 @@ func (w *worker) stop() {
 	w.ended = true
 	w.live = false
 	_ = w.listener.Close()
-	for _, id := range sorted(w.out) {
-		w.out[id].Close(nil)
+	ways := slices.Collect(maps.Keys(w.out))
+	slices.SortFunc(ways, func(a, b way) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(bit(a.data), bit(b.data))) })
+	for _, to := range ways {
+		w.out[to].Close(nil)
 	}
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-}
-
-func sorted[V any](m map[ID]V) []ID {
-	ids := make([]ID, 0, len(m))
-	for id := range m {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 func (w *worker) name() string { return fmt.Sprintf("%s#%d", w.self.Name, w.self.ID) }
@@ -292,7 +294,7 @@ func (i *incoming) Closed(fabric.Conn, error) {
 // outgoing is the other end of a connection that this worker only sends on.
 type outgoing struct {
 	w  *worker
-	to ID
+	to way
 }
 
 func (o *outgoing) Body(fabric.Conn, fabric.Header) ([]byte, error) {
@@ -304,12 +306,13 @@ func (o *outgoing) Closed(c fabric.Conn, _ error) {
 		delete(o.w.out, o.to)
 	}
 	if !o.w.ended {
-		o.w.handle(SendFailed{o.to})
+		o.w.handle(SendFailed{o.to.to})
 	}
 }
 
 func (w *worker) send(to Member, h fabric.Header, body []byte) {
-	c := w.out[to.ID]
+	via := way{to.ID, h.Type != frameMessage}
+	c := w.out[via]
 	if c == nil {
 		if to.Addr == "" {
 			for _, o := range w.job.workers { // a real driver answers on the connection
@@ -318,8 +321,8 @@ func (w *worker) send(to Member, h fabric.Header, body []byte) {
 				}
 			}
 		}
-		c = w.host.Dial(to.Addr, &outgoing{w, to.ID})
-		w.out[to.ID] = c
+		c = w.host.Dial(to.Addr, &outgoing{w, via})
+		w.out[via] = c
 	}
 	h.Aux = uint64(w.self.ID)
 	c.Send(fabric.Control, h, body, nil)
@@ -349,6 +352,7 @@ func (w *worker) frame(c fabric.Conn, from ID, h fabric.Header, body []byte) {
 		if _, beat := msg.(*Beat); !beat && w.job.trace != nil {
 			w.job.log(w.name(), "gets from %d %s", from, show(msg))
 		}
+		w.job.check.message(w, msg)
 		w.handle(Received{from, msg})
 	case frameGive, frameMean:
 		w.data(from, h, body)
@@ -401,6 +405,9 @@ func (w *worker) handle(e Event) {
 		case Ask:
 			w.ask(a)
 		case Commit:
+			if w.m.ring.frozen || w.m.View().Epoch != a.Epoch || w.m.ended {
+				w.job.check.stats.ByChange++
+			}
 			w.committed(a)
 			then = append(then, w.begin)
 		case Install:
@@ -412,6 +419,9 @@ func (w *worker) handle(e Event) {
 				w.job.check.fail("%s has left without the wish to", w.name())
 			}
 			w.left = a.Left
+			if !a.Left {
+				w.job.check.stats.Fenced++
+			}
 			w.stop()
 			if !a.Left {
 				w.host.AfterFunc(w.job.between(0, 50*time.Millisecond), func() { w.job.newWorker(w.self.Name).start(nil) })
@@ -419,6 +429,9 @@ func (w *worker) handle(e Event) {
 			return
 		case Stalled:
 			w.stalled = a.Reason
+			if a.Reason != "" {
+				w.job.check.stats.Stalled++
+			}
 			w.job.log(w.name(), "stalled: %s", a.Reason)
 		case Failed:
 			w.job.check.fail("%s failed: %v", w.name(), a.Err)
@@ -456,6 +469,9 @@ func (a *answers) Body(_ fabric.Conn, h fabric.Header) ([]byte, error) {
 func (a *answers) Frame(_ fabric.Conn, h fabric.Header, body []byte) error {
 	c, _, err := DecodeChange(body)
 	if err == nil && !a.w.ended {
+		if a.w.asked > int(h.Step) {
+			a.w.job.check.stats.Late++
+		}
 		a.w.asked++
 		a.w.handle(Answer{Epoch: h.Epoch, Change: c})
 	}
@@ -575,10 +591,7 @@ func (w *worker) begin() {
 // compute takes its time, then the gradient is kept and given away.
 func (w *worker) compute() {
 	number := w.step.number
-	took := time.Duration(0)
-	if w.has {
-		took = w.job.between(5*time.Millisecond, 40*time.Millisecond) * time.Duration(w.slow)
-	}
+	took := w.job.between(5*time.Millisecond, 40*time.Millisecond) * time.Duration(w.slow)
 	w.host.AfterFunc(took, func() {
 		if w.ended || w.step.number != number || w.step.computed {
 			return
@@ -713,6 +726,9 @@ func (w *worker) reduced() {
 // installed takes a view. Everything that was reduced over the one before is void.
 func (w *worker) installed(a Install) {
 	w.job.log(w.name(), "installs epoch %d: %s after step %d", a.View.Epoch, showMembers(a.View.Members), a.Change.Committed)
+	if w.step.number > a.Change.Committed && w.step.computed {
+		w.job.check.stats.Retries++
+	}
 	w.job.check.view(w, a.View)
 	w.hear()
 	w.live = true

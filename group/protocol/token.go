@@ -12,12 +12,6 @@ type tally struct {
 	children [2]*Token
 }
 
-// early is a token that came before this member had installed its view.
-type early struct {
-	from  ID
-	token *Token
-}
-
 // FactsError says that two members have reduced a step to different things.
 type FactsError struct {
 	Step         uint64
@@ -40,9 +34,6 @@ func (m *Machine) prepared(now time.Time, e Prepared) {
 }
 
 func (m *Machine) token(now time.Time, from ID, t *Token) {
-	if t.Epoch == m.view.Epoch+1 && len(m.early) < MaxMembers {
-		m.early = append(m.early, early{from, t})
-	}
 	child := m.view.Rank(from) - (2*m.rank + 1)
 	if !m.compare(from, t.Epoch) || m.ring.frozen || t.Step != m.committed+1 || child < 0 || child > 1 {
 		return

@@ -16,6 +16,8 @@ type Member struct {
 	Host string // the boot id of its machine: members of one host share memory
 }
 
+func (m Member) long() bool { return max(len(m.Name), len(m.Addr), len(m.Host)) > maxString }
+
 // View is the list of members of one epoch, oldest first: a member's rank is its index, and rank 0 is
 // never one that has just joined.
 type View struct {
@@ -56,7 +58,7 @@ func (v View) check() error {
 		if m.ID == 0 || ids[m.ID] || names[m.Name] {
 			return fmt.Errorf("member %q (%x) is in the view twice, or has no id", m.Name, uint64(m.ID))
 		}
-		if len(m.Name) > maxString || len(m.Addr) > maxString || len(m.Host) > maxString {
+		if m.long() {
 			return fmt.Errorf("name, address or host of member %q is longer than %d bytes", m.Name, maxString)
 		}
 		ids[m.ID], names[m.Name] = true, true
