@@ -140,6 +140,9 @@ func (lp *loop) line(res *protocol.Result, before account, shares []ledger.Share
 		}
 		if i := slices.IndexFunc(shares, func(s ledger.Share) bool { return s.Member == uint64(m.ID) }); i >= 0 {
 			part.Samples = shares[i].Len()
+			for _, earlier := range shares[:i] {
+				part.Offset += earlier.Len()
+			}
 			for _, r := range shares[i].Ranges {
 				part.Ranges = append(part.Ranges, steplog.Range{r.Lo, r.Hi})
 			}
