@@ -255,7 +255,9 @@ func (e *Engine) begin(c *Call, came *early) {
 		}
 		for _, f := range came.frames {
 			e.peers[f.from].early -= earlyCost(f.h)
-			e.deliver(c, f.from, f.h, f.block)
+			if err := e.deliver(c, f.from, f.h, f.block); err != nil {
+				e.failAll(c, &Error{Name: c.req.Name, Rank: f.from, Err: ErrMismatch, Text: err.Error()})
+			}
 		}
 	}
 	e.initiate(c)
