@@ -29,7 +29,7 @@ type Record struct {
 type Part struct {
 	Member  uint64  `json:"id"`
 	Name    string  `json:"name"`
-	Samples uint64  `json:"samples"` // 0: it only received
+	Samples uint64  `json:"samples"`          // 0: it only received
 	Offset  uint64  `json:"offset,omitempty"` // samples of the step's batch that were given out before them
 	Ranges  []Range `json:"ranges,omitempty"`
 }
