@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -433,4 +435,11 @@ func (p *peer) Frame(_ fabric.Conn, h fabric.Header, body []byte) error {
 	return nil
 }
 
-func (p *peer) Closed(fabric.Conn, error) {}
+// Closed ends the rank: the bench is over or cannot go on.
+func (p *peer) Closed(_ fabric.Conn, err error) {
+	if errors.Is(err, io.EOF) || errors.Is(err, fabric.ErrClosed) {
+		return // the row or the bench is over
+	}
+	fmt.Fprintf(os.Stderr, "rank %d: the connection to rank %d is lost: %v\n", p.mesh.me, p.from, err)
+	os.Exit(1)
+}
