@@ -15,6 +15,8 @@ import (
 // verbs lists the commands of the binary, one per file.
 var verbs = []func(*console) *cobra.Command{
 	trainCommand,
+	groupCommand,
+	func(*console) *cobra.Command { return workerCommand() },
 	evalCommand,
 	predictCommand,
 	dataCommand,

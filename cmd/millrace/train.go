@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"millrace.dev/cmd/millrace/internal/crew"
 	"millrace.dev/internal/rundir"
 	"millrace.dev/learn/engine/cpu"
 	"millrace.dev/learn/job"
@@ -28,9 +29,13 @@ Without flags it trains a small convolutional network on an extract of Fashion-M
 part of the program. The run's directory, a new one under runs/ or the one given with --out,
 receives the settings, the decisions, checkpoints, and at the end the model, its learning
 curves and a report. A run that was interrupted goes on with --resume and ends with the same
-weights as one that was not.`,
+weights as one that was not.
+
+With --workers it trains with several processes that survive the loss of any of them, and with
+--join it helps the workers of another machine: see millrace group --help.`,
 	}
 	ask := trainFlags(cmd)
+	crewed := togetherFlags(cmd)
 	f := cmd.Flags()
 	out := f.String("out", "", "`directory` of the run, new or empty (default: a new one under runs/)")
 	resume := f.String("resume", "", "go on with the run in this `directory`, with its own settings")
@@ -38,8 +43,14 @@ weights as one that was not.`,
 		if err := checkProcessor(); err != nil {
 			return err
 		}
+		if err := crewed.check(); err != nil {
+			return err
+		}
 		if *resume != "" {
-			return c.resume(cmd, ask, *resume)
+			return c.resume(cmd, ask, crewed, *resume)
+		}
+		if len(crewed.join) > 0 {
+			return c.join(cmd, ask, crewed, *out)
 		}
 		s, err := ask.settings()
 		if err != nil {
@@ -49,15 +60,15 @@ weights as one that was not.`,
 		if err != nil {
 			return ask.blame(err)
 		}
-		if err := j.CheckRoom(*out); err != nil {
-			return err
-		}
-		dir, err := rundir.Create(job.Verb, *out, time.Now())
-		if errors.Is(err, rundir.ErrEarlierRun) {
-			return fmt.Errorf("%w; go on with it by --resume %s, or choose another --out", err, shellWord(*out))
-		}
+		dir, err := createRun(j, *out)
 		if err != nil {
 			return err
+		}
+		if crewed.asked() {
+			if err := j.Declare(dir, os.Args[1:]); err != nil {
+				return err
+			}
+			return c.trainTogether(cmd.Context(), j, dir, crewed.launcher(c, j, dir, crew.Past{}))
 		}
 		return c.train(cmd.Context(), j, dir, func() error { return j.Start(dir, os.Args[1:]) })
 	}
@@ -72,10 +83,57 @@ func checkProcessor() error {
 	return nil
 }
 
+// createRun makes the directory of a new run, where there is room for it.
+func createRun(j *job.Job, out string) (rundir.Dir, error) {
+	if err := j.CheckRoom(out); err != nil {
+		return rundir.Dir{}, err
+	}
+	dir, err := rundir.Create(job.Verb, out, time.Now())
+	if errors.Is(err, rundir.ErrEarlierRun) {
+		return dir, fmt.Errorf("%w; go on with it by --resume %s, or choose another --out", err, shellWord(out))
+	}
+	return dir, err
+}
+
+// ofThisMachine are the flags of train that may go with --join: what is trained, the others tell.
+var ofThisMachine = []string{"join", "workers", "threads", "data", "out", "listen", "keys", "notice", "json"}
+
+// join trains with the workers of another run.
+func (c *console) join(cmd *cobra.Command, ask *asked, crewed *together, out string) error {
+	for _, name := range givenFlags(cmd) {
+		if !slices.Contains(ofThisMachine, name) {
+			return usagef("--%s and --join exclude each other: the workers tell what they train", name)
+		}
+	}
+	about, err := crewed.askAbout(cmd.Context())
+	if err != nil {
+		return err
+	}
+	s := about.Settings
+	s.Threads = ask.flags.Threads
+	if cmd.Flags().Changed("data") {
+		s.Data = ask.flags.Data // the same samples at another place
+	}
+	j, err := job.New(s)
+	if err != nil {
+		return err
+	}
+	dir, err := createRun(j, out)
+	if err != nil {
+		return err
+	}
+	if err := j.Declare(dir, os.Args[1:]); err != nil {
+		return err
+	}
+	l := crewed.launcher(c, j, dir, crew.Past{})
+	l.About, l.Join = about, crewed.addresses()
+	return c.trainTogether(cmd.Context(), j, dir, l)
+}
+
 // resume goes on with a run, unless settings were given that are not its own.
-func (c *console) resume(cmd *cobra.Command, ask *asked, path string) error {
+func (c *console) resume(cmd *cobra.Command, ask *asked, crewed *together, path string) error {
 	given := givenFlags(cmd)
-	for _, name := range []string{"out", "config"} {
+	for _, name := range []string{"out", "config", "join"} {
 		if slices.Contains(given, name) {
 			return usagef("--%s and --resume exclude each other", name)
 		}
@@ -109,6 +167,13 @@ func (c *console) resume(cmd *cobra.Command, ask *asked, path string) error {
 	if err := j.CheckRoom(path); err != nil {
 		return err
 	}
+	past, several, err := crew.LastTime(dir)
+	if err != nil {
+		return err
+	}
+	if several || crewed.asked() {
+		return c.trainTogether(cmd.Context(), j, dir, crewed.launcher(c, j, dir, past))
+	}
 	return c.train(cmd.Context(), j, dir, func() error { return j.Resume(dir) })
 }
 
@@ -139,7 +204,7 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 	if at := j.State(); at.Step > 0 {
 		c.remark("going on after step %s of %s", count(int64(at.Step)), count(int64(j.Steps)))
 	}
-	live := newTrainProgress(c, j)
+	live := newTrainProgress(c, j, j.State())
 	r, err := j.Run(ctx, live)
 	live.finish()
 	if errors.Is(err, context.Canceled) {

@@ -18,9 +18,8 @@ type trainProgress struct {
 
 var _ train.Observer = (*trainProgress)(nil)
 
-func newTrainProgress(c *console, j *job.Job) *trainProgress {
+func newTrainProgress(c *console, j *job.Job, at train.State) *trainProgress {
 	p := &trainProgress{c: c, bar: c.progress("training", "samples", int64(j.SamplesInAll()))}
-	at := j.State()
 	p.bar.set(int64(at.Cursor.Epoch*j.Samples+at.Cursor.Position), "")
 	return p
 }

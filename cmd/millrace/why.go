@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"millrace.dev/cmd/millrace/internal/crew"
 	"millrace.dev/control"
 	"millrace.dev/internal/rundir"
 )
@@ -41,7 +42,7 @@ func why(c *console, path string) error {
 	if err != nil {
 		return err
 	}
-	decisions, summary, err := control.ReadDecisions(dir.Events())
+	decisions, summary, err := control.ReadDecisions(crew.Journal(dir))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"millrace.dev/cmd/millrace/internal/crew"
+	"millrace.dev/internal/rundir"
+)
+
+func groupCommand(c *console) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "group",
+		Short: "Look at the workers that train a run, and change how many there are",
+		Long: `Look at the workers that train a run together, change how many there are, and prove
+afterwards that they have trained as one.
+
+RUN is the directory of a run that millrace train --workers works on, on this machine.`,
+	}
+	cmd.AddCommand(groupStatusCommand(c), groupResizeCommand(c), groupDrainCommand(c), groupReplayCommand(c))
+	return cmd
+}
+
+func openControl(path string) (*crew.Control, error) {
+	dir, err := rundir.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return crew.OpenControl(dir)
+}
+
+func groupStatusCommand(c *console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status RUN",
+		Short: "Say what each worker does and what it waits for",
+		Args:  exactly("RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			control, err := openControl(args[0])
+			if err != nil {
+				return err
+			}
+			s, err := control.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return c.result(s, func(w io.Writer) error { return printStatus(w, s) })
+		},
+	}
+}
+
+func printStatus(w io.Writer, s crew.Status) error {
+	fmt.Fprintf(w, "%s: %d of %d workers on this machine", s.Run, len(s.Workers), s.Target)
+	if s.Missing != "" {
+		fmt.Fprintf(w, " (missing %s)", s.Missing)
+	}
+	fmt.Fprintln(w)
+	for _, x := range s.Workers {
+		switch {
+		case x.Silent != "":
+			fmt.Fprintf(w, "  %-4s pid %-7d gives no answer: %s\n", x.Name, x.PID, x.Silent)
+			continue
+		case x.Rank >= 0:
+			fmt.Fprintf(w, "  %-4s pid %-7d rank %d of %d in view %d, step %s, %s", x.Name, x.PID, x.Rank, len(x.Members), x.Epoch, count(int64(x.Step)), x.Doing)
+		default:
+			fmt.Fprintf(w, "  %-4s pid %-7d %s", x.Name, x.PID, x.Doing)
+		}
+		if x.Waiting != "" {
+			fmt.Fprintf(w, ", waiting %s", x.Waiting)
+		}
+		if x.Trouble != "" {
+			fmt.Fprintf(w, "; trouble: %s", x.Trouble)
+		}
+		fmt.Fprintln(w)
+	}
+	if len(s.Workers) > 0 && s.Workers[0].Reason != "" {
+		fmt.Fprintf(w, "last change of the members: %s\n", s.Workers[0].Reason)
+	}
+	return nil
+}
+
+func groupResizeCommand(c *console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "resize N RUN",
+		Short: "Change how many workers this machine gives a run",
+		Long: `Change how many workers this machine gives a run that is under way. New ones take the
+state from the others while these train on; those that are too many, the youngest first,
+leave after the step under way.`,
+		Args: exactly("N", "RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := strconv.Atoi(args[0])
+			if err != nil || n < 1 || n > crew.MaxWorkers {
+				return usagef("N must be 1 to %d, not %q", crew.MaxWorkers, args[0])
+			}
+			control, err := openControl(args[1])
+			if err != nil {
+				return err
+			}
+			if err := control.Resize(cmd.Context(), n); err != nil {
+				return err
+			}
+			return c.result(map[string]int{"workers": n}, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%d workers asked for\n", n)
+				return err
+			})
+		},
+	}
+}
+
+func groupDrainCommand(c *console) *cobra.Command {
+	worker := ""
+	cmd := &cobra.Command{
+		Use:   "drain RUN",
+		Short: "Make workers leave in good order after the step under way",
+		Long: `Make all workers of a run on this machine, or the one named by --worker, leave in good
+order after the step under way. The others, if there are any, go on; the run can be resumed.`,
+		Args: exactly("RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			control, err := openControl(args[0])
+			if err != nil {
+				return err
+			}
+			if err := control.Drain(cmd.Context(), worker); err != nil {
+				return err
+			}
+			what := worker
+			if what == "" {
+				what = "all workers"
+			}
+			return c.result(map[string]string{"leaving": what}, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s leaving after the step under way\n", what)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&worker, "worker", "", "`name` of the only one to leave")
+	return cmd
+}
+
+func groupReplayCommand(c *console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay RUN",
+		Short: "Take the steps of a run's workers again in one process, and compare the bits",
+		Long: `Take the steps of a run's workers again: one process computes every worker's share of
+every step, adds in the order in which they added, and compares its numbers with theirs, to the
+bit. It also checks that every sample of every epoch was used exactly once. It reads the logs
+that the workers have written under RUN/workers; the run may have ended or still be going on.`,
+		Args: exactly("RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := rundir.Open(args[0])
+			if err != nil {
+				return err
+			}
+			bar := c.progress("replaying", "steps", 0)
+			r, err := crew.Replay(cmd.Context(), dir, func(done, total int) { bar.set(int64(done), fmt.Sprintf("of %d", total)) })
+			if err != nil {
+				return err
+			}
+			return c.result(r, func(w io.Writer) error { return printReplay(w, r) })
+		},
+	}
+}
+
+func printReplay(w io.Writer, r *crew.Proof) error {
+	_, err := fmt.Fprintf(w, "%s: %s steps of %d workers in %d views taken again, %s samples each used once an epoch\nthe same bits: state %016x after step %s, compared at %d points\n",
+		r.Run, count(int64(r.Steps)), r.Workers, r.Views, count(int64(r.Samples)), r.Hash, count(int64(r.Steps)), r.Compared)
+	return err
+}

@@ -1,0 +1,18 @@
+// Package crew trains one model with several worker processes. It plugs package learn, which trains,
+// and package group, which keeps workers together, into each other, and starts the processes.
+//
+// A Member is a worker's side: it makes a group.Worker of a trainer, as its train.Group, and the
+// trainer's numbers a group.State for newcomers.
+//
+// A Launcher is the parent of a run's workers on this machine: it starts them as its children, holds
+// their number at what was asked for, shows their progress and keeps the membership service. What
+// it tells a child comes as lines of JSON on the child's standard input, which ends when the parent
+// does: then the child leaves after the step under way. What a child has to say comes as lines of
+// JSON on its standard output.
+//
+// Replay runs the steps of a crew's logs again, one share after the other, and compares.
+//
+// Invariants: at any time at most one worker writes what the run leaves behind; what a run leaves is
+// that of a run of one process, and either can go on with it. A child that dies takes nothing with
+// it that the others need.
+package crew

@@ -1,0 +1,192 @@
+package crew
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"millrace.dev/group"
+	"millrace.dev/group/reduce"
+	"millrace.dev/group/steplog"
+	"millrace.dev/internal/rundir"
+	"millrace.dev/learn/data"
+	"millrace.dev/learn/job"
+	"millrace.dev/learn/train"
+)
+
+// Proof is what a replay has shown.
+type Proof struct {
+	Run      string `json:"run"`
+	Steps    int    `json:"steps"`
+	Skipped  int    `json:"skipped"` // of them, that changed nothing
+	Workers  int    `json:"workers"` // that took part at any time
+	Views    int    `json:"views"`
+	Samples  int    `json:"samples"`  // of an epoch
+	Compared int    `json:"compared"` // hashes that were compared
+	Hash     uint64 `json:"hash"`     // of the state at the end
+}
+
+// MismatchError says from where on a replay does not end where the workers did.
+type MismatchError struct {
+	Step      uint64 // before which the numbers differ
+	Got, Want uint64 // hashes: the replay's, the workers'
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("the numbers before step %d differ: the replay has %016x, the workers had %016x", e.Step, e.Got, e.Want)
+}
+
+// Replay takes the steps in the logs of a run's workers again and compares. Each is told how many
+// of how many steps are done.
+func Replay(ctx context.Context, dir rundir.Dir, each func(done, total int)) (*Proof, error) {
+	steps, err := history(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(steps) == 0 {
+		return nil, &rundir.Error{Path: dir.Path(), Cause: errors.New("holds no steps of workers")}
+	}
+	s, err := job.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	j, err := job.New(s)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	if err := used(steps, uint64(j.Samples)); err != nil {
+		return nil, err
+	}
+	r, err := j.Replay()
+	if err != nil {
+		return nil, err
+	}
+	p := &Proof{Run: dir.Path(), Samples: j.Samples}
+	workers, views := map[string]bool{}, map[uint64]bool{}
+	for i := range steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		record := &steps[i]
+		for _, part := range record.Parts {
+			workers[part.Name] = true
+		}
+		views[record.View] = true
+		if err := p.step(r, record); err != nil {
+			return nil, err
+		}
+		each(i+1, len(steps))
+	}
+	p.Steps, p.Workers, p.Views, p.Hash = len(steps), len(workers), len(views), r.Hash()
+	return p, nil
+}
+
+// step takes one step again.
+func (p *Proof) step(r *train.Replay, record *steplog.Record) error {
+	if record.Hash != 0 {
+		p.Compared++
+		if h := r.Hash(); h != record.Hash {
+			return &MismatchError{record.Step, h, record.Hash}
+		}
+	}
+	apply := record.Outcome == group.Apply.String()
+	if !apply {
+		p.Skipped++
+		return r.Step(false, record.Rate)
+	}
+	var algorithm reduce.Algorithm
+	if err := algorithm.UnmarshalText([]byte(record.Algorithm)); err != nil {
+		return err
+	}
+	if len(r.Mean()) != record.Elements || record.Chunk != reduce.Chunk {
+		return fmt.Errorf("step %d reduced %d elements in chunks of %d; here they are %d in chunks of %d", record.Step, record.Elements, record.Chunk, len(r.Mean()), reduce.Chunk)
+	}
+	locals, weights := make([][]float32, len(record.Parts)), make([]uint64, len(record.Parts))
+	for k, part := range record.Parts {
+		share := train.Share{Epoch: int(record.DataEpoch), Offset: int(part.Offset), Scale: 1}
+		for _, x := range part.Ranges {
+			share.Spans = append(share.Spans, data.Span{From: int(x[0]), To: int(x[1])})
+		}
+		weights[k] = part.Samples
+		if part.Samples == 0 {
+			locals[k] = make([]float32, record.Elements)
+			continue
+		}
+		local, err := r.Local(share)
+		if err != nil {
+			return fmt.Errorf("step %d, worker %s: %w", record.Step, part.Name, err)
+		}
+		locals[k] = slices.Clone(local)
+	}
+	if _, err := reduce.Serial(algorithm, locals, weights, r.Mean()); err != nil {
+		return err
+	}
+	return r.Step(true, record.Rate)
+}
+
+// history is the steps of a run that count: of each session those up to where the next one began.
+func history(dir rundir.Dir) ([]steplog.Record, error) {
+	list, err := sessions(dir)
+	if err != nil {
+		return nil, err
+	}
+	found := workers(dir)
+	numbers := slices.Sorted(maps.Keys(found))
+	var all []steplog.Record
+	for i, s := range list {
+		last := s.FirstWorker + len(found) + 1<<30
+		if i+1 < len(list) {
+			last = list[i+1].FirstWorker
+		}
+		var dirs []string
+		for _, n := range numbers {
+			if n >= s.FirstWorker && n < last {
+				dirs = append(dirs, filepath.Join(found[n], stepsDir))
+			}
+		}
+		steps, err := steplog.Merge(dirs...)
+		if err != nil {
+			return nil, &rundir.Error{Path: dir.Path(), Cause: err}
+		}
+		all = slices.DeleteFunc(all, func(r steplog.Record) bool { return r.Step > uint64(s.From) })
+		all = append(all, steps...)
+	}
+	for i := range all {
+		if all[i].Step != uint64(i+1) {
+			return nil, &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("the workers' logs have no step %d: such old steps are not kept", i+1)}
+		}
+	}
+	return all, nil
+}
+
+// used checks that each sample of every finished epoch was used exactly once, and of the last one at
+// most once.
+func used(steps []steplog.Record, samples uint64) error {
+	var seen []bool
+	epoch, n := uint64(0), uint64(0)
+	for i := range steps {
+		s := &steps[i]
+		if seen == nil || s.DataEpoch != epoch {
+			if seen != nil && n != samples {
+				return fmt.Errorf("epoch %d used %d of %d samples", epoch, n, samples)
+			}
+			seen, epoch, n = make([]bool, samples), s.DataEpoch, 0
+		}
+		for _, part := range s.Parts {
+			for _, r := range part.Ranges {
+				for k := r[0]; k < r[1]; k++ {
+					if k >= samples || seen[k] {
+						return fmt.Errorf("step %d of epoch %d: sample %d is used twice, or there is none", s.Step, epoch, k)
+					}
+					seen[k] = true
+					n++
+				}
+			}
+		}
+	}
+	return nil
+}
