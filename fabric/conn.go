@@ -3,7 +3,6 @@ package fabric
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -157,12 +156,4 @@ func (c *conn) Stats() Stats {
 		FramesSent: c.out.frames, BytesSent: c.out.bytes, Queued: int64(c.out.queued()),
 		FramesReceived: c.framesIn.Load(), BytesReceived: c.bytesIn.Load(),
 	}
-}
-
-// cut turns an end of the stream in the middle of a frame into io.ErrUnexpectedEOF.
-func cut(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
