@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench/run.sh NAME [--quick] [--json]: races us against the peers and holds the result to
-# bars.yaml. NAME is accuracy, field, gemm or step. Exits 1 when a bar is missed. See README.md.
+# bars.yaml. NAME is accuracy, field, gemm, group or step. Exits 1 when a bar is missed. See README.md.
 set -eu
 cd "$(dirname "$0")"
 mkdir -p work results
@@ -17,6 +17,12 @@ case " $* " in
 *" field "*) # needs neither PyTorch nor a compiler
 	./field/setup.sh >work/versions.txt
 	go build -buildvcs=auto -o work/ ./cmd/bench ./cmd/fieldscale
+	exec work/bench "$@"
+	;;
+*" group "*)
+	./setup.sh >work/versions.txt
+	./group/setup.sh >>work/versions.txt
+	go build -buildvcs=auto -o work/ ./cmd/bench ./cmd/allreduce
 	exec work/bench "$@"
 	;;
 esac

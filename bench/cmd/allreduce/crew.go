@@ -218,7 +218,7 @@ func (c *crew) ask(request string) (map[string]any, error) {
 		}
 	}
 	joined := map[string]any{}
-	var wall, cpu float64
+	var wall, cpu, loss float64
 	for i, r := range c.ranks {
 		line, err := r.in.ReadBytes('\n')
 		if err != nil {
@@ -237,7 +237,8 @@ func (c *crew) ask(request string) (map[string]any, error) {
 			return nil, fmt.Errorf("rank %d: %s", i, a.Error)
 		}
 		wall, cpu = max(wall, a.Wall), cpu+a.CPU
-		joined["steps"], joined["loss"] = a.Steps, a.Loss
+		loss = max(loss, a.Loss)
+		joined["steps"], joined["loss"] = a.Steps, loss
 	}
 	joined["wall"], joined["cpu"] = wall, cpu
 	return joined, nil

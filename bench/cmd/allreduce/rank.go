@@ -32,6 +32,9 @@ const (
 	ringTCP    = "ring-tcp"
 )
 
+// patience bounds a step.
+const patience = 20 * time.Second
+
 // epochs tell the variants' frames apart.
 var epochs = map[string]uint64{registered: 1, inPlace: 2, ringUnix: 3, ringTCP: 4}
 
@@ -79,7 +82,8 @@ func (m *member) id(rank int) uint64 {
 // job is a row that is loaded.
 type job struct {
 	step    func() error
-	check   func() error // of the first step's result
+	share   func(steps int) float64 // of the least bytes that a ring can send; nil where there is no ring
+	check   func() error            // of the first step's result
 	close   func()
 	checked bool
 }
@@ -128,17 +132,25 @@ func (m *member) answer(words []string, jobs map[string]*job) (map[string]any, e
 		if err != nil {
 			return nil, err
 		}
-		step := jobs[row].step
-		if err := jobs[row].try(); err != nil {
+		j := jobs[row]
+		if err := j.try(); err != nil {
 			return nil, err
 		}
+		if j.share != nil {
+			j.share(1) // count from here
+		}
+		step := j.step
 		cpu, wall := cpuSeconds(), time.Now()
 		for range steps {
 			if err := step(); err != nil {
 				return nil, err
 			}
 		}
-		return map[string]any{"wall": time.Since(wall).Seconds(), "cpu": cpuSeconds() - cpu, "steps": steps}, nil
+		reply := map[string]any{"wall": time.Since(wall).Seconds(), "cpu": cpuSeconds() - cpu, "steps": steps}
+		if j.share != nil {
+			reply["loss"] = j.share(steps)
+		}
+		return reply, nil
 	}
 	return nil, fmt.Errorf("unknown request %q", words[0])
 }
@@ -256,11 +268,13 @@ func (m *member) loadStep(mesh *mesh, epoch uint64, sizes []int, variant string)
 	}
 	mesh.handle(epoch, reducer)
 	results := make(chan error, 1)
+	late := time.AfterFunc(patience, func() { reducer.Cancel(fmt.Errorf("no result in %v", patience)) })
 	var facts reduce.Facts
 	done := func(f reduce.Facts, err error) { facts = f; results <- err }
 	number := uint64(0)
 	step := func() error {
 		number++
+		late.Reset(patience)
 		reducer.Begin(number, 1, done)
 		hi := total
 		for i := len(sizes) - 1; i >= 0; i-- {
@@ -276,12 +290,29 @@ func (m *member) loadStep(mesh *mesh, epoch uint64, sizes []int, variant string)
 		}
 		return nil
 	}
-	return &job{step: step, check: check, close: func() {
+	var share func(int) float64
+	if variant != registered {
+		share = m.ringShare(mesh, total)
+	}
+	return &job{step: step, check: check, share: share, close: func() {
+		late.Stop()
 		mesh.handle(epoch, nil)
 		end()
 		vector.Close()
 		mean.Close()
 	}}, nil
+}
+
+// ringShare counts what goes to the right neighbour from call to call, over what a ring must send in so many steps.
+func (m *member) ringShare(mesh *mesh, elements int) func(steps int) float64 {
+	right := mesh.conns[(m.rank+1)%m.n]
+	before := uint64(0)
+	least := 2 * 4 * float64(elements) * float64(m.n-1) / float64(m.n)
+	return func(steps int) float64 {
+		sent := right.Stats().BytesSent
+		defer func() { before = sent }()
+		return float64(sent-before) / float64(steps) / least
+	}
 }
 
 func (m *member) reducer(mesh *mesh, epoch uint64, variant string, vector *shm.Vector, mean *shm.Mean) (reduce.Reducer, func(), error) {

@@ -23,6 +23,7 @@ var suites = map[string]func(context.Context, *setting, *harness.Report) error{
 	"accuracy": accuracy,
 	"field":    fieldPlan,
 	"gemm":     gemm,
+	"group":    group,
 	"step":     step,
 }
 

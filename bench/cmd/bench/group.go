@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"millrace.dev/bench/harness"
+)
+
+// groupBench is one run of the bench group: all-reduces between processes.
+type groupBench struct {
+	*setting
+	crew   crew
+	report *harness.Report
+	ours   *harness.Peer
+	others map[string]*harness.Peer // by library
+	alone  map[string]float64       // medians of ours by row and variant, in seconds
+}
+
+// libraries are the peers, in the order of the report.
+var libraries = []string{"gloo", "mpi", "kungfu"}
+
+// reduction is what all entrants of a race do.
+type reduction struct {
+	what     string // a size as cmd/allreduce knows it
+	ranks    int
+	variants []string // of ours
+	peers    []string // libraries
+	burst    time.Duration
+	rounds   int
+}
+
+func (r reduction) row() string { return fmt.Sprintf("%s/n=%d", r.what, r.ranks) }
+
+const (
+	wholeModel = "resnet50-fused" // 102 MB in one vector
+	allTensors = "resnet50"       // the same in 161 parts
+	registered = "registered"
+	inPlace    = "in-place"
+	ringUnix   = "ring-unix"
+	ringTCP    = "ring-tcp"
+)
+
+// reductions lists the races. Of many ranks, libraries that no bar is about take no part: all entrants' buffers are in
+// memory at a time.
+func (b *groupBench) reductions() []reduction {
+	large, small, rounds := 300*time.Millisecond, 50*time.Millisecond, 9
+	if b.quick {
+		large, small, rounds = 50*time.Millisecond, 10*time.Millisecond, 3
+	}
+	list := []reduction{
+		{"1KiB", 2, []string{inPlace, registered, ringUnix}, libraries, small, 2*rounds + 1},
+		{"256KiB", 2, []string{inPlace, registered, ringUnix}, libraries, small, 2*rounds + 1},
+		{wholeModel, 2, []string{inPlace, registered, ringUnix, ringTCP}, libraries, large, rounds},
+		{wholeModel, 4, []string{inPlace, registered, ringUnix, ringTCP}, libraries, large, rounds},
+		{allTensors, 2, []string{registered, inPlace}, libraries, large, rounds},
+		{allTensors, 4, []string{registered, inPlace}, libraries, large, rounds},
+	}
+	if !b.quick {
+		list = append(list,
+			reduction{"1KiB", 4, []string{inPlace, registered, ringUnix}, libraries, small, 2*rounds + 1},
+			reduction{wholeModel, 8, []string{inPlace, registered, ringUnix}, []string{"gloo", "kungfu"}, large, 5},
+			reduction{wholeModel, 16, []string{inPlace, registered, ringUnix}, []string{"gloo"}, large, 5})
+	}
+	return list
+}
+
+// group races reductions of vectors against gloo, Open MPI and KungFu.
+func group(ctx context.Context, s *setting, r *harness.Report) error {
+	b := &groupBench{setting: s, report: r, others: map[string]*harness.Peer{}, alone: map[string]float64{}}
+	defer b.crew.close()
+	progress("starting the peers")
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	for _, what := range b.reductions() {
+		if err := b.race(ctx, what); err != nil {
+			return err
+		}
+	}
+	if err := b.doublings(ctx); err != nil {
+		return err
+	}
+	b.growth()
+	b.crew.describe(r)
+	r.Machine = append(r.Machine, fmt.Sprintf("CPU: %s, %d CPUs", harness.CPUModel(), len(s.cpus)))
+	r.Notes = append(r.Notes,
+		"figures in milliseconds per reduction, of the slowest rank; ratio is ours over the peer's: lower is better; every rank is a process, and all ranks share the CPUs",
+		"in-place: any buffer of the caller, as the peers do it; registered: gradients in a vector that the other processes can read, the mean in another, as in training; ring-unix, ring-tcp: over sockets, as between machines",
+		wholeModel+": 25,557,032 float32, 102 MB; "+allTensors+": its 161 tensors",
+		"doubling: the worst time of a buffer over that of one half as long, 1 KiB to 4 MiB; growth: t(n)/(n-1) over t(2)",
+		"ring bytes: sent to one neighbour, headers included, over 2S(n-1)/n")
+	return nil
+}
+
+func (b *groupBench) start(ctx context.Context) error {
+	program := filepath.Join(b.dir, workDir, "allreduce")
+	var cmds []harness.Command
+	for _, name := range append([]string{"ours"}, libraries...) {
+		cmds = append(cmds, harness.Command{Name: "crew-" + name, Args: []string{program, "crew", name}})
+	}
+	peers, err := b.crew.start(ctx, cmds...)
+	if err != nil {
+		return err
+	}
+	b.ours = peers[0]
+	for i, name := range libraries {
+		b.others[name] = peers[i+1]
+	}
+	return nil
+}
+
+// race adds the rows of one reduction: each of our variants against each library.
+func (b *groupBench) race(ctx context.Context, what reduction) error {
+	progress(what.row())
+	var field []*harness.Entrant
+	for _, v := range what.variants {
+		field = append(field, &harness.Entrant{Peer: b.ours, Row: what.row(), Variant: v, Label: "millrace " + v})
+	}
+	for _, name := range what.peers {
+		field = append(field, &harness.Entrant{Peer: b.others[name], Row: what.row(), Variant: "all-reduce", Label: b.others[name].Info.Name})
+	}
+	if err := harness.Race(ctx, field, harness.Pace{Burst: what.burst, Rounds: what.rounds}); err != nil {
+		return err
+	}
+	b.report.Stand(what.row(), field)
+	for i, v := range what.variants {
+		e := field[i]
+		b.alone[what.row()+"/"+v] = e.Median(harness.Wall)
+		for j, name := range what.peers {
+			b.report.Rows = append(b.report.Rows,
+				against(strings.Join([]string{what.row(), v, name}, "/"), e, field[len(what.variants)+j], harness.Wall, math.NaN()))
+		}
+		if strings.HasPrefix(v, "ring") && len(e.Bursts) > 0 && what.what == wholeModel {
+			b.report.Rows = append(b.report.Rows, figure(what.row()+"/"+v+"/bytes", "of 2S(n-1)/n", e.Bursts[0].Loss))
+		}
+	}
+	return nil
+}
+
+// figure is a row without a peer.
+func figure(name, unit string, value float64) harness.Row {
+	row := harness.Row{Row: name, Unit: unit, Ours: value, Peer: math.NaN(), Ratio: math.NaN(), Limit: math.NaN(), Spread: math.NaN(), Clock: harness.Wall}
+	if math.IsNaN(value) {
+		row.Missing = "not measured"
+	}
+	return row
+}
+
+// doublings looks for a size that costs much more than the next smaller one.
+func (b *groupBench) doublings(ctx context.Context) error {
+	var field []*harness.Entrant
+	for kib := 1; kib <= 4096; kib *= 2 {
+		field = append(field, &harness.Entrant{Peer: b.ours, Row: fmt.Sprintf("%dKiB/n=2", kib), Variant: inPlace, Label: "millrace in-place"})
+	}
+	progress("doubling sizes")
+	pace := harness.Pace{Burst: 20 * time.Millisecond, Rounds: 15}
+	if b.quick {
+		pace = harness.Pace{Burst: 5 * time.Millisecond, Rounds: 5}
+	}
+	if err := harness.Race(ctx, field, pace); err != nil {
+		return err
+	}
+	worst := math.NaN()
+	for i, e := range field[1:] {
+		if r := e.Median(harness.Wall) / field[i].Median(harness.Wall); math.IsNaN(worst) || r > worst {
+			worst = r
+		}
+	}
+	b.report.Rows = append(b.report.Rows, figure("doubling/n=2/in-place", "times", worst))
+	return nil
+}
+
+// growth compares our times of several numbers of ranks, and those of many tensors with those of one vector.
+func (b *groupBench) growth() {
+	at := func(what string, n int, v string) float64 {
+		if t, ok := b.alone[fmt.Sprintf("%s/n=%d/%s", what, n, v)]; ok {
+			return t
+		}
+		return math.NaN()
+	}
+	ratio := func(name string, ours, other float64, who string) {
+		row := figure(name, "ms", 1e3*ours)
+		row.Peer, row.Who, row.Ratio = 1e3*other, who, ours/other
+		if math.IsNaN(row.Ratio) {
+			row.Missing = "not measured"
+		}
+		b.report.Rows = append(b.report.Rows, row)
+	}
+	for _, n := range []int{2, 4} {
+		ratio(fmt.Sprintf("unfused/n=%d/registered", n), at(allTensors, n, registered), at(wholeModel, n, registered), "millrace, one vector")
+	}
+	most := 16
+	if b.quick {
+		most = 4
+	}
+	for n := 4; n <= most; n *= 2 {
+		for _, v := range []string{registered, inPlace, ringUnix} {
+			ratio(fmt.Sprintf("growth/n=%d/%s", n, v), at(wholeModel, n, v)/float64(n-1), at(wholeModel, 2, v), "millrace, n=2")
+		}
+	}
+}
