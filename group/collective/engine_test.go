@@ -154,6 +154,9 @@ func drawOperation(rt *rapid.T) operation {
 	}
 	counts := []int{0, 1, max(0, o.n-1), o.n, 1000, small / o.typ.Size(), 9001}
 	o.count = rapid.SampledFrom(counts).Draw(rt, "count")
+	if !testing.Short() && rapid.IntRange(0, 24).Draw(rt, "large") == 0 {
+		o.count = 1<<20 + 3
+	}
 	return o
 }
 
@@ -409,7 +412,7 @@ func (o operation) again(t *testing.T, world *sim.World, workers []*worker, name
 
 // Calls need no global order: each member starts the same names in an order of its own.
 func TestNoGlobalOrder(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		const n, names = 4, 30
 		world, workers := simWorkers(t, seed, n, small, fast)
 		done := 0
