@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"millrace.dev/group/ledger"
 )
@@ -85,7 +84,7 @@ func (c *checker) view(w *worker, v View) {
 		c.views[v.Epoch] = v
 		c.stats.Views++
 	} else if !reflect.DeepEqual(known, v) {
-		c.fail("epoch %d is %s, and %s for %s", v.Epoch, showMembers(known.Members), showMembers(v.Members), w.name())
+		c.fail("epoch %d is %s, and %s for %s", v.Epoch, names(nil).members(known.Members), names(nil).members(v.Members), w.name())
 	}
 }
 
@@ -187,79 +186,4 @@ func (c *checker) serial(w *worker, step *counted, before ledger.Ledger, shares 
 	}
 	c.ledger = after
 	step.theta, step.ledger = c.theta, after
-}
-
-// show tells a message in a line.
-func show(msg Message) string {
-	switch m := msg.(type) {
-	case *Token:
-		return fmt.Sprintf("token of step %d in epoch %d, %d records", m.Step, m.Epoch, len(m.Records))
-	case *Verdict:
-		return fmt.Sprintf("verdict on step %d in epoch %d", m.Result.Step, m.Result.Epoch)
-	case *Reconcile:
-		var votes []string
-		for _, v := range m.Votes {
-			state := ""
-			if v.Prepared {
-				state = "+"
-			}
-			votes = append(votes, fmt.Sprintf("%d:%d%s", v.ID, v.Committed, state))
-		}
-		s := fmt.Sprintf("reconcile in epoch %d, ballot %d.%d, votes [%s]", m.Epoch, m.Ballot.Attempt, m.Ballot.Rank, strings.Join(votes, " "))
-		if len(m.Out) > 0 {
-			s += fmt.Sprintf(" without %v", m.Out)
-		}
-		if m.Proposal != nil {
-			s += fmt.Sprintf(", accepted %d.%d %s", m.Accepted.Attempt, m.Accepted.Rank, showChange(m.Proposal))
-		}
-		if m.View != nil {
-			s += ", with the view"
-		}
-		return s
-	case *Accept:
-		s := "accept"
-		if m.Chosen {
-			s = "chosen"
-		}
-		s += fmt.Sprintf(" in epoch %d, ballot %d.%d: %s", m.Epoch, m.Ballot.Attempt, m.Ballot.Rank, showChange(m.Change))
-		if len(m.Acks) > 0 {
-			s += fmt.Sprintf(", accepted by %v", m.Acks)
-		}
-		if len(m.Out) > 0 {
-			s += fmt.Sprintf(" without %v", m.Out)
-		}
-		return s
-	case *Installed:
-		return "installed " + showChange(m.Change)
-	case *Beat:
-		return fmt.Sprintf("beat of epoch %d", m.Epoch)
-	case *Fence:
-		return fmt.Sprintf("fence at epoch %d", m.Epoch)
-	}
-	return fmt.Sprintf("%T", msg)
-}
-
-func showChange(c *Change) string {
-	if c == nil {
-		return "nothing"
-	}
-	s := fmt.Sprintf("%d→%d", c.From, c.From+1)
-	if len(c.Remove) > 0 {
-		s += fmt.Sprintf(" without %v", c.Remove)
-	}
-	if len(c.Add) > 0 {
-		s += " with " + showMembers(c.Add)
-	}
-	if c.Result != nil {
-		return s + fmt.Sprintf(", commit step %d", c.Committed)
-	}
-	return s + fmt.Sprintf(", after step %d", c.Committed)
-}
-
-func showMembers(members []Member) string {
-	var names []string
-	for _, m := range members {
-		names = append(names, fmt.Sprintf("%s#%d", m.Name, m.ID))
-	}
-	return "[" + strings.Join(names, " ") + "]"
 }

@@ -113,8 +113,6 @@ func (m *Machine) reconcile(now time.Time, from ID, r *Reconcile) {
 	leader := m.view.Members[r.Ballot.Rank].ID
 	switch {
 	case r.Ballot.less(m.ring.promised):
-	case m.ring.suspects[leader]: // the round could not come to its end
-		m.expect(now, int(r.Ballot.Rank))
 	case leader == m.cfg.Self.ID:
 		if m.ring.stage == collecting {
 			m.complete(now, r)
@@ -167,7 +165,7 @@ func (m *Machine) without(out []ID) []ID {
 }
 
 // passVotes sends a round's message to the next member that is not passed by; back at its leader it
-// is complete.
+// is complete. If the last one cannot reach the leader, the round is void.
 func (m *Machine) passVotes(now time.Time, r *Reconcile) {
 	out, leader := set(r.Out), int(r.Ballot.Rank)
 	for k := (m.rank + 1) % len(m.view.Members); ; k = (k + 1) % len(m.view.Members) {

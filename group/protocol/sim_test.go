@@ -350,7 +350,7 @@ func (w *worker) frame(c fabric.Conn, from ID, h fabric.Header, body []byte) {
 			return
 		}
 		if _, beat := msg.(*Beat); !beat && w.job.trace != nil {
-			w.job.log(w.name(), "gets from %d %s", from, show(msg))
+			w.job.log(w.name(), "gets from %d %s", from, names(nil).message(msg))
 		}
 		w.job.check.message(w, msg)
 		w.handle(Received{from, msg})
@@ -378,7 +378,7 @@ func (w *worker) handle(e Event) {
 		switch e := e.(type) {
 		case Received, Tick:
 		case Answer:
-			w.job.log(w.name(), "is answered %s %v", showChange(e.Change), e.Err)
+			w.job.log(w.name(), "is answered %s %v", names(nil).change(e.Change), e.Err)
 		default:
 			w.job.log(w.name(), "%T %v", e, e)
 		}
@@ -447,7 +447,7 @@ func (w *worker) handle(e Event) {
 func (w *worker) ask(a Ask) {
 	w.asked++
 	n := w.asked
-	w.job.log(w.name(), "asks for %s", showChange(a.Change))
+	w.job.log(w.name(), "asks for %s", names(nil).change(a.Change))
 	if w.service == nil {
 		w.service = w.host.Dial("sim:authority", &answers{w})
 	}
@@ -725,7 +725,7 @@ func (w *worker) reduced() {
 
 // installed takes a view. Everything that was reduced over the one before is void.
 func (w *worker) installed(a Install) {
-	w.job.log(w.name(), "installs epoch %d: %s after step %d", a.View.Epoch, showMembers(a.View.Members), a.Change.Committed)
+	w.job.log(w.name(), "installs epoch %d: %s after step %d", a.View.Epoch, names(nil).members(a.View.Members), a.Change.Committed)
 	if w.step.number > a.Change.Committed && w.step.computed {
 		w.job.check.stats.Retries++
 	}

@@ -25,7 +25,7 @@ func (e *FactsError) Error() string {
 }
 
 func (m *Machine) prepared(now time.Time, e Prepared) {
-	if m.ring.frozen || e.Epoch != m.view.Epoch || e.Step != m.committed+1 || m.tally.own != nil {
+	if m.view.Epoch == 0 || m.ring.frozen || e.Epoch != m.view.Epoch || e.Step != m.committed+1 || m.tally.own != nil {
 		return
 	}
 	e.Record.Leave, e.Record.Join = m.leave, append([]Member(nil), m.join...)
