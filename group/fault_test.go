@@ -38,6 +38,8 @@ type toySpec struct {
 	Kill     string        // where this process kills itself, see trap
 	Register bool          // the authority is a file, else the majority
 	Suspect  time.Duration
+	Light    int  // see toy
+	Views    bool // tell when views come into force
 }
 
 // toyLine is what a process says of a step, on its standard output.
@@ -51,6 +53,7 @@ type toyLine struct {
 	Outcome string
 	Status  Status
 	Err     string
+	Event   string // a message of the worker's log, no step
 }
 
 // toyMain is the main function of such a process.
@@ -62,7 +65,16 @@ func toyMain(text string) int {
 		return 1
 	}
 	var line toyLine
-	if err := spec.run(func(l toyLine) { line = l; out.Encode(l) }); err != nil { //nolint:errcheck
+	var mu sync.Mutex
+	err := spec.run(func(l toyLine) {
+		mu.Lock()
+		defer mu.Unlock()
+		if l.Event == "" {
+			line = l
+		}
+		out.Encode(l) //nolint:errcheck
+	})
+	if err != nil {
 		line.Err = err.Error()
 		out.Encode(line) //nolint:errcheck
 		return 1
@@ -83,12 +95,16 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 	defer log.Close() //nolint:errcheck
 	trap := newTrap(sockets, spec.Kill)
 	model := newToy(spec.Elements)
+	model.light = spec.Light
 	config := Config{
 		Group: "toy", Self: spec.Self, Founders: spec.Founders, Join: spec.Join, Network: trap, Elements: spec.Elements,
 		Data: Data{Samples: spec.Samples, Batch: spec.Batch}, State: model, Log: log, Suspect: spec.Suspect,
 	}
 	if os.Getenv("MILLRACE_GROUP_DEBUG") != "" {
 		config.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	if spec.Views {
+		config.Logger = slog.New(viewTeller{slog.DiscardHandler, tell})
 	}
 	if spec.Register {
 		config.Authority = ByRegister(fileRegister(filepath.Join(spec.Dir, "register")))
@@ -135,6 +151,26 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 	if spec.Last == model.step {
 		time.Sleep(50 * time.Millisecond) // others may need this one's word on the last step
 	}
+	return nil
+}
+
+// viewTeller tells of what the worker logs.
+type viewTeller struct {
+	slog.Handler
+	tell func(toyLine)
+}
+
+func (v viewTeller) Enabled(context.Context, slog.Level) bool { return true }
+
+func (v viewTeller) Handle(_ context.Context, r slog.Record) error {
+	l := toyLine{Event: r.Message, Time: r.Time.UnixNano()}
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "epoch" {
+			l.Epoch = a.Value.Uint64()
+		}
+		return true
+	})
+	v.tell(l)
 	return nil
 }
 
@@ -332,7 +368,10 @@ func (p *proc) read(lines *bufio.Scanner) {
 			continue
 		}
 		p.mu.Lock()
-		p.lines, p.last = append(p.lines, l), l
+		p.lines = append(p.lines, l)
+		if l.Event == "" {
+			p.last = l
+		}
 		p.mu.Unlock()
 		select {
 		case p.news <- struct{}{}:

@@ -108,7 +108,7 @@ func (lp *loop) incarnate() {
 	lp.dismantle(errCutOff)
 	lp.mesh.reset()
 	if lp.incarnation > 1 {
-		lp.self.ID = newID()
+		lp.self.ID = NewID()
 	}
 	if lp.door != nil {
 		door := lp.door

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"millrace.dev/fabric"
+	"millrace.dev/group/lifeline"
 	"millrace.dev/group/protocol"
 )
 
@@ -23,6 +24,8 @@ type mesh struct {
 	dialed    map[ID]dialing   // the last attempts
 	joined    map[ID]time.Time // since when a member is expected
 	lastBeat  time.Time
+	line      *lifeline.Line // nil: none here
+	watched   map[ID]*lifeline.Watched
 }
 
 type dialing struct {
@@ -49,17 +52,74 @@ func (m *mesh) reset() {
 	for l := range m.all {
 		l.conn.Close(errCutOff)
 	}
+	m.unwatch(func(ID) bool { return true })
+	if m.line != nil {
+		m.line.Close() //nolint:errcheck // nothing is lost with it
+		m.line = nil
+	}
 	m.view = View{}
 	m.links = map[ID][]*link{}
 	m.suspected, m.lost = map[ID]bool{}, map[ID]bool{}
 	m.dialed, m.joined = map[ID]dialing{}, map[ID]time.Time{}
+	m.watched = map[ID]*lifeline.Watched{}
+}
+
+// live opens the line of an incarnation.
+func (m *mesh) live() {
+	line, err := lifeline.Open(uint64(m.lp.self.ID))
+	if err != nil {
+		m.lp.config.Logger.Info("the death of this worker is seen when its connections close", "err", err)
+		return
+	}
+	m.line = line
+}
+
+// watch looks after the line of a worker on this machine.
+func (m *mesh) watch(who Member) {
+	if _, already := m.watched[who.ID]; already || who.Host != m.lp.self.Host || m.line == nil {
+		return
+	}
+	m.watched[who.ID] = nil
+	lp, incarnation := m.lp, m.lp.incarnation
+	lp.w.running.Go(func() {
+		w, err := lifeline.Watch(uint64(who.ID), func() {
+			lp.w.inbox.post(func() {
+				if lp.incarnation == incarnation {
+					lp.suspect(who.ID, "its process has ended")
+				}
+			})
+		})
+		if err != nil {
+			return // the end of its connections has to do
+		}
+		kept := lp.w.inbox.post(func() {
+			if _, still := m.watched[who.ID]; still && lp.incarnation == incarnation {
+				m.watched[who.ID] = w
+			} else {
+				w.Close() //nolint:errcheck // nothing is lost with it
+			}
+		})
+		if !kept {
+			w.Close() //nolint:errcheck
+		}
+	})
+}
+
+// unwatch ends the watch over some workers.
+func (m *mesh) unwatch(whom func(ID) bool) {
+	for id, w := range m.watched {
+		if whom(id) {
+			delete(m.watched, id)
+			if w != nil {
+				w.Close() //nolint:errcheck // nothing is lost with it
+			}
+		}
+	}
 }
 
 func (m *mesh) close() {
 	m.listener.Close() //nolint:errcheck // nothing is lost with it
-	for l := range m.all {
-		l.conn.Close(ErrClosed)
-	}
+	m.reset()
 }
 
 // accept takes a connection that another worker has made. It runs on the connection's goroutine.
@@ -132,6 +192,7 @@ func (lp *loop) greeted(l *link, h *hello) {
 		l.to = h.From.ID
 		m.links[l.to] = append(m.links[l.to], l)
 	}
+	m.watch(h.From)
 	lp.form()
 	lp.joining.met(l)
 }
@@ -153,6 +214,7 @@ func (lp *loop) unlinked(l *link, err error) {
 	}
 	if m.links[id] = rest; len(rest) == 0 {
 		delete(m.links, id)
+		m.unwatch(func(other ID) bool { return other == id })
 	}
 	if id == 0 || id == lp.self.ID || l.introduced != lp.incarnation {
 		return
@@ -361,6 +423,7 @@ func (m *mesh) follow(view View) {
 		}
 	}
 	m.view = view
+	m.unwatch(func(id ID) bool { return len(m.links[id]) == 0 && !view.Has(id) })
 	m.connect()
 }
 

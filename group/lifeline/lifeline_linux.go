@@ -1,0 +1,268 @@
+package lifeline
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// strands is the number of threads that each keep a pipe: of two, one is not the last to die.
+const strands = 2
+
+// patience bounds how long a peer may take to hand out or take its files.
+const patience = time.Second
+
+// Line is this process's end: it is cut when the process dies, or by Close.
+type Line struct {
+	listener *net.UnixListener
+	ends     []int // the read ends
+	controls []int // a thread ends when its own is closed
+	running  sync.WaitGroup
+}
+
+func address(id uint64) *net.UnixAddr {
+	return &net.UnixAddr{Name: fmt.Sprintf("@millrace-life-%016x", id), Net: "unix"}
+}
+
+func unsupported(what string, err error) error {
+	return fmt.Errorf("lifeline: %s: %w: %w", what, err, errors.ErrUnsupported)
+}
+
+// Open makes the line of the worker with an ID that no other has.
+func Open(id uint64) (*Line, error) {
+	l := &Line{}
+	for range strands {
+		if err := l.strand(); err != nil {
+			l.Close() //nolint:errcheck // the first error counts
+			return nil, unsupported("a thread with files of its own", err)
+		}
+	}
+	listener, err := net.ListenUnix("unix", address(id))
+	if err != nil {
+		l.Close() //nolint:errcheck
+		return nil, unsupported("handing out files", err)
+	}
+	l.listener = listener
+	l.running.Go(l.serve)
+	return l, nil
+}
+
+// strand starts a thread that holds the write end of a pipe alone.
+func (l *Line) strand() error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	ready := make(chan error, 1)
+	l.running.Go(func() { hold(pair[1], ready) })
+	if err := <-ready; err != nil {
+		unix.Close(pair[0]) //nolint:errcheck
+		unix.Close(pair[1]) //nolint:errcheck
+		return err
+	}
+	unix.Close(pair[1]) //nolint:errcheck // the thread has its own
+	l.controls = append(l.controls, pair[0])
+	end, err := receive(pair[0])
+	if err != nil {
+		return err
+	}
+	l.ends = append(l.ends, end)
+	return nil
+}
+
+// hold runs on a thread that is never used for anything else and ends with the goroutine.
+func hold(control int, ready chan<- error) {
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
+		ready <- err
+		return
+	}
+	// From here on the numbers of files are those of this thread's table.
+	var pipe [2]int
+	err := unix.Pipe2(pipe[:], unix.O_CLOEXEC)
+	if err == nil {
+		err = unix.Sendmsg(control, []byte{0}, unix.UnixRights(pipe[0]), nil, 0)
+	}
+	if err == nil {
+		err = closeOthers(control, pipe[1])
+	}
+	ready <- err
+	if err != nil {
+		return
+	}
+	for {
+		if _, err := unix.Read(control, make([]byte, 1)); err != unix.EINTR {
+			return // the other side has closed
+		}
+	}
+}
+
+// closeOthers closes all files of the thread's table but two.
+func closeOthers(a, b int) error {
+	if a > b {
+		a, b = b, a
+	}
+	for _, gap := range [][2]int{{0, a - 1}, {a + 1, b - 1}, {b + 1, 1<<31 - 1}} {
+		if gap[0] > gap[1] {
+			continue
+		}
+		if err := unix.CloseRange(uint(gap[0]), uint(gap[1]), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive takes a file that came over a socket.
+func receive(socket int) (int, error) {
+	var one [1]byte
+	rights := make([]byte, unix.CmsgSpace(4*strands))
+	n, used, _, _, err := unix.Recvmsg(socket, one[:], rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	fds, err := filesOf(rights[:used])
+	if err != nil || n != 1 || len(fds) != 1 {
+		closeAll(fds)
+		return -1, errors.Join(err, errors.New("no file came"))
+	}
+	return fds[0], nil
+}
+
+// filesOf gives the files of a control message.
+func filesOf(control []byte) (all []int, err error) {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return nil, err
+	}
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			return all, err
+		}
+		all = append(all, fds...)
+	}
+	return all, nil
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd) //nolint:errcheck // nothing was written
+	}
+}
+
+// serve hands the read ends to all who come.
+func (l *Line) serve() {
+	for {
+		c, err := l.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(10 * time.Millisecond) // out of descriptors
+			continue
+		}
+		l.give(c)
+	}
+}
+
+// give hands the read ends to one peer, if it is this user's.
+func (l *Line) give(c *net.UnixConn) {
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // fails on closed connections only
+	if sameUser(c) != nil {
+		return
+	}
+	c.WriteMsgUnix([]byte{0}, unix.UnixRights(l.ends...), nil) //nolint:errcheck // who does not get them does without
+}
+
+// sameUser says whether the other side is a process of this user.
+func sameUser(c *net.UnixConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var who *unix.Ucred
+	var failed error
+	if err := raw.Control(func(fd uintptr) { who, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return err
+	}
+	if failed == nil && who.Uid != uint32(os.Getuid()) {
+		failed = errors.New("it is a process of another user")
+	}
+	return failed
+}
+
+// Close cuts the line.
+func (l *Line) Close() error {
+	if l.listener != nil {
+		l.listener.Close() //nolint:errcheck
+	}
+	closeAll(l.controls)
+	l.running.Wait()
+	closeAll(l.ends)
+	l.controls, l.ends = nil, nil
+	return nil
+}
+
+// Watched is a line of another process that is watched.
+type Watched struct {
+	files   []*os.File
+	running sync.WaitGroup
+}
+
+// Watch calls dead once, on a goroutine of its own, when the process whose line has this ID has died or
+// closed it, unless Close comes first.
+func Watch(id uint64, dead func()) (*Watched, error) {
+	dialer := net.Dialer{Timeout: patience}
+	conn, err := dialer.Dial("unix", address(id).String())
+	if err != nil {
+		return nil, unsupported("asking for a line", err)
+	}
+	c := conn.(*net.UnixConn)
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // fails on closed connections only
+	if err := sameUser(c); err != nil {
+		return nil, unsupported("asking for a line", err)
+	}
+	var one [1]byte
+	rights := make([]byte, unix.CmsgSpace(4*strands))
+	_, used, _, _, err := c.ReadMsgUnix(one[:], rights)
+	if err != nil {
+		return nil, unsupported("taking a line", err)
+	}
+	fds, err := filesOf(rights[:used])
+	if err != nil || len(fds) == 0 {
+		closeAll(fds)
+		return nil, unsupported("taking a line", errors.Join(err, errors.New("no file came")))
+	}
+	w := &Watched{}
+	for _, fd := range fds {
+		unix.SetNonblock(fd, true) //nolint:errcheck // fails on what is no file only
+		w.files = append(w.files, os.NewFile(uintptr(fd), "lifeline"))
+	}
+	var once sync.Once
+	for _, f := range w.files {
+		w.running.Go(func() {
+			if _, err := f.Read(make([]byte, 1)); !errors.Is(err, os.ErrClosed) {
+				once.Do(dead)
+			}
+		})
+	}
+	return w, nil
+}
+
+// Close ends the watch and waits for its goroutines; dead must not call it.
+func (w *Watched) Close() error {
+	for _, f := range w.files {
+		f.Close() //nolint:errcheck // nothing was written
+	}
+	w.running.Wait()
+	return nil
+}
