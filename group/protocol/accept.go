@@ -66,10 +66,11 @@ func (m *Machine) passChange(a *Accept, view View) {
 // installed takes a chosen change that this member has missed.
 func (m *Machine) installed(now time.Time, msg *Installed) {
 	switch {
+	case m.view.Epoch > 0 && msg.Change.From == m.view.Epoch:
+		m.install(now, msg.Change)
+	case m.view.Epoch > 0 && msg.Change.From > m.view.Epoch: // one that stays is never left behind by two
+		m.end(Fenced{Epoch: msg.Change.From + 1, Left: m.leave})
 	case m.view.Epoch > 0:
-		if msg.Change.From == m.view.Epoch {
-			m.install(now, msg.Change)
-		}
 	case msg.View != nil && msg.View.Has(m.cfg.Self.ID) && msg.View.check() == nil:
 		m.view, m.rank, m.base = *msg.View, msg.View.Rank(m.cfg.Self.ID), msg.Change
 		m.committed = msg.Change.Committed
@@ -106,7 +107,7 @@ func (m *Machine) install(now time.Time, c *Change) {
 	m.tally = tally{}
 	m.ring = ring{suspects: map[ID]bool{}, past: past, sent: before.sent}
 	m.deadline = time.Time{}
-	m.join = next.drop(m.join)
+	m.join = next.drop(past.drop(m.join)) // let in, or out again
 	m.act(Install{View: next, Change: c})
 	m.stall("")
 	if stayed := len(next.Members) - len(c.Add); rank == stayed-1 {

@@ -194,7 +194,7 @@ func (m *Machine) compare(from ID, epoch uint64) bool {
 	}
 	switch {
 	case m.view.Has(from):
-		if m.base != nil && (m.base.From == epoch || epoch == 0) {
+		if m.base != nil { // else it has installed the view, and what it said is old
 			m.send(m.member(from), &Installed{Change: m.base, View: m.viewFor(from)})
 		}
 	case epoch > 0:

@@ -2,9 +2,11 @@ package protocol
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,7 +27,7 @@ type options struct {
 // newJob makes a job of n founders.
 func newJob(seed uint64, n int, link sim.Link, o options) *job {
 	j := &job{seed: seed, random: rand.New(rand.NewPCG(seed, 0x6a6f62)), world: sim.New(seed, link), authority: o.authority,
-		sabotage: o.sabotage, trace: o.trace, cancelled: func(*worker) {}}
+		sabotage: o.sabotage, trace: o.trace, cancelled: func(*worker) {}, round: func(*worker, Message) {}}
 	j.batch, j.samples = uint64(2*n+1), uint64(20*n+3)
 	j.check = newChecker(j)
 	j.register = &register{job: j, epoch: 1}
@@ -170,6 +172,10 @@ func (f *faults) within(lo, hi time.Duration) time.Duration {
 
 func (f *faults) plan() {
 	f.end = f.within(300*time.Millisecond, 900*time.Millisecond)
+	if f.r.IntN(3) == 0 {
+		f.end *= 2
+		f.storm()
+	}
 	for range 1 + f.r.IntN(5) {
 		f.job.world.AfterFunc(f.within(0, f.end), func() {
 			if !f.off && f.job.check.err == nil {
@@ -229,15 +235,10 @@ func (f *faults) one() {
 		f.kill()
 	case 4, 5: // one is stopped, and comes back as a zombie
 		if w := f.pick(); w != nil {
-			j.log(w.name(), "is frozen")
-			j.world.Freeze(w.self.Name)
-			j.world.AfterFunc(f.within(10*time.Millisecond, 1500*time.Millisecond), func() {
-				j.log(w.name(), "is thawed")
-				j.world.Thaw(w.self.Name)
-			})
+			f.freeze(w, f.within(10*time.Millisecond, 1500*time.Millisecond))
 		}
 	case 6, 7:
-		f.partition()
+		f.partition(f.within(20*time.Millisecond, 1200*time.Millisecond))
 	case 8: // someone joins, and may die at any time
 		w := j.newWorker(fmt.Sprintf("w%d", 10+len(j.workers)))
 		j.log(w.name(), "wants to join")
@@ -259,9 +260,7 @@ func (f *faults) one() {
 	case 11: // the connections between two break time and again
 		a, b := f.pick(), f.pick()
 		if a != nil && a != b {
-			j.log("", "no connection of %s and %s holds", a.name(), b.name())
-			f.link(a, b, sim.Link{Min: time.Millisecond, Max: 3 * time.Millisecond, Reset: 0.5})
-			j.world.AfterFunc(f.within(10*time.Millisecond, 500*time.Millisecond), func() { f.link(a, b, f.usual) })
+			f.cut(a, b, f.within(10*time.Millisecond, 500*time.Millisecond))
 		}
 	case 12: // someone suspects another for no reason
 		if w, o := f.pick(), f.pick(); w != nil && w != o {
@@ -292,6 +291,48 @@ func (f *faults) one() {
 	}
 }
 
+// storm makes changes meet failures again and again.
+func (f *faults) storm() {
+	often := 4 + f.r.IntN(20)
+	f.job.round = func(w *worker, _ Message) {
+		if f.r.IntN(often) > 0 {
+			return
+		}
+		switch f.r.IntN(8) {
+		case 0:
+			f.kill()
+		case 1:
+			if f.spare(1) {
+				f.job.kill(w)
+			}
+		case 2, 3:
+			f.freeze(w, f.within(5*time.Millisecond, 300*time.Millisecond))
+		case 4:
+			f.partition(f.within(5*time.Millisecond, 200*time.Millisecond))
+		default:
+			if o := f.pick(); o != nil && o != w {
+				f.cut(o, w, f.within(5*time.Millisecond, 200*time.Millisecond))
+			}
+		}
+	}
+}
+
+func (f *faults) freeze(w *worker, d time.Duration) {
+	f.job.log(w.name(), "is frozen")
+	f.job.world.Freeze(w.self.Name)
+	f.job.world.AfterFunc(d, func() {
+		f.job.log(w.name(), "is thawed")
+		f.job.world.Thaw(w.self.Name)
+	})
+}
+
+// cut lets the connections between two break time and again.
+func (f *faults) cut(a, b *worker, d time.Duration) {
+	f.job.log("", "no connection of %s and %s holds", a.name(), b.name())
+	f.link(a, b, sim.Link{Min: time.Millisecond, Max: 3 * time.Millisecond, Reset: 0.5})
+	f.job.world.AfterFunc(d, func() { f.link(a, b, f.usual) })
+}
+
 func (f *faults) kill() {
 	if w := f.pick(); w != nil && f.spare(1) {
 		f.job.kill(w)
@@ -306,7 +347,7 @@ func (f *faults) kill() {
 }
 
 // partition cuts the hosts in two sides, such as 3|2 and 2|2.
-func (f *faults) partition() {
+func (f *faults) partition(d time.Duration) {
 	var sides [2][]string
 	for i, w := range f.job.running() {
 		side := i % 2
@@ -321,7 +362,7 @@ func (f *faults) partition() {
 	}
 	f.job.log("", "partition %v | %v", sides[0], sides[1])
 	f.job.world.Partition(sides[0], sides[1])
-	f.job.world.AfterFunc(f.within(20*time.Millisecond, 1200*time.Millisecond), func() {
+	f.job.world.AfterFunc(d, func() {
 		f.job.log("", "heal")
 		f.job.world.Heal()
 	})
@@ -330,7 +371,7 @@ func (f *faults) partition() {
 // stop ends all faults.
 func (f *faults) stop() {
 	f.off = true
-	f.job.cancelled = func(*worker) {}
+	f.job.cancelled, f.job.round = func(*worker) {}, func(*worker, Message) {}
 	f.job.world.Heal()
 	for _, w := range f.job.running() {
 		f.job.world.Thaw(w.self.Name)
@@ -381,4 +422,15 @@ func TestSchedules(t *testing.T) {
 func tail(s string, n int) string {
 	lines := strings.Split(s, "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+var only = flag.Uint64("schedule", 0, "run this schedule alone and tell what happens in it")
+
+func TestOneSchedule(t *testing.T) {
+	if *only == 0 {
+		t.Skip("-schedule N runs one")
+	}
+	if _, err := schedule(*only, options{trace: os.Stderr}); err != nil {
+		t.Error(err)
+	}
 }

@@ -50,9 +50,10 @@ type job struct {
 	check     *checker
 	batch     uint64
 	samples   uint64
-	sabotage  string // what is done wrong on purpose
-	cancelled func(w *worker)
-	messages  int // of the protocol, beats left out
+	sabotage  string                       // what is done wrong on purpose
+	cancelled func(w *worker)              // tells that a change has begun
+	round     func(w *worker, msg Message) // tells each message of a change
+	messages  int                          // of the protocol, beats left out
 	trace     io.Writer
 }
 
@@ -353,6 +354,13 @@ func (w *worker) frame(c fabric.Conn, from ID, h fabric.Header, body []byte) {
 			w.job.log(w.name(), "gets from %d %s", from, names(nil).message(msg))
 		}
 		w.job.check.message(w, msg)
+		switch msg.(type) {
+		case *Reconcile, *Accept:
+			w.job.round(w, msg)
+		}
+		if w.ended {
+			return
+		}
 		w.handle(Received{from, msg})
 	case frameGive, frameMean:
 		w.data(from, h, body)
