@@ -39,7 +39,7 @@ type conn struct {
 func newConn(s *Sockets, h Handler, remote string) *conn {
 	c := &conn{net: s, handler: h, remote: remote, ended: make(chan struct{})}
 	c.wake.L = &c.mu
-	c.credit.Open(s.opt.Window)
+	c.credit.Open(s.opt.Window, minWindow)
 	return c
 }
 

@@ -44,7 +44,7 @@ type conn struct {
 
 func (h *Host) newConn(remote string, handler fabric.Handler) *conn {
 	c := &conn{host: h, remote: remote, handler: handler}
-	c.credit.Open(window)
+	c.credit.Open(window, fabric.HeaderSize+fabric.MaxBulk)
 	c.credit.Allow(window)
 	if len(h.conns) >= 16 && len(h.conns) == cap(h.conns) {
 		h.conns = slices.DeleteFunc(h.conns, func(c *conn) bool { return c.closed })

@@ -19,10 +19,16 @@ type Credit struct {
 	taken      int64 // of which this much came and was not given back
 	owed       int64 // of which this much is free again and not yet told
 	held       int64 // of which this much the handler keeps
+	enough     int64 // so much owed is worth a frame
 }
 
-// Open sets what we grant the peer.
-func (c *Credit) Open(window int) { c.window = int64(window) }
+// Open sets what we grant the peer, who may send frames of up to largest bytes.
+// Credit is given back by halves of the window, to save frames, but never is so
+// much owed that the largest frame could not be sent.
+func (c *Credit) Open(window, largest int) {
+	c.window = int64(window)
+	c.enough = min(c.window/2, c.window-int64(largest))
+}
 
 // Window returns what we granted.
 func (c *Credit) Window() int64 { return c.window }
@@ -78,10 +84,10 @@ func (c *Credit) Release(bytes int) (give int64, err error) {
 }
 
 // Free notes that so many bytes need no more room here. It returns how many to
-// give back now: none until a quarter of the window is free, to save frames.
+// give back now.
 func (c *Credit) Free(bytes int) (give int64) {
 	c.owed += int64(bytes)
-	if c.owed < c.window/4 {
+	if c.owed <= 0 || c.owed < c.enough {
 		return 0
 	}
 	give, c.owed = c.owed, 0
