@@ -281,7 +281,9 @@ func (m *member) loadStep(mesh *mesh, epoch uint64, sizes []int, variant string)
 			reducer.Ready(hi-sizes[i], hi)
 			hi -= sizes[i]
 		}
-		return <-results
+		err := <-results
+		late.Stop() // the harness may stop this process for long now
+		return err
 	}
 	check := func() error {
 		want := float32(m.n*(m.n+1)/2) * reduce.Scale(uint64(m.n))

@@ -16,7 +16,8 @@ type groupBench struct {
 	*setting
 	crew   crew
 	report *harness.Report
-	ours   *harness.Peer
+	ours   *harness.Peer            // in shared memory
+	rings  *harness.Peer            // ours over sockets
 	others map[string]*harness.Peer // by library
 	alone  map[string]float64       // medians of ours by row and variant, in seconds
 }
@@ -100,16 +101,16 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 func (b *groupBench) start(ctx context.Context) error {
 	program := filepath.Join(b.dir, workDir, "allreduce")
 	var cmds []harness.Command
-	for _, name := range append([]string{"ours"}, libraries...) {
-		cmds = append(cmds, harness.Command{Name: "crew-" + name, Args: []string{program, "crew", name}})
+	for _, name := range append([]string{"ours", "rings"}, libraries...) {
+		cmds = append(cmds, harness.Command{Name: "crew-" + name, Args: []string{program, "crew", strings.Replace(name, "rings", "ours", 1)}})
 	}
 	peers, err := b.crew.start(ctx, cmds...)
 	if err != nil {
 		return err
 	}
-	b.ours = peers[0]
+	b.ours, b.rings = peers[0], peers[1]
 	for i, name := range libraries {
-		b.others[name] = peers[i+1]
+		b.others[name] = peers[i+2]
 	}
 	return nil
 }
@@ -119,7 +120,11 @@ func (b *groupBench) race(ctx context.Context, what reduction) error {
 	progress(what.row())
 	var field []*harness.Entrant
 	for _, v := range what.variants {
-		field = append(field, &harness.Entrant{Peer: b.ours, Row: what.row(), Variant: v, Label: "millrace " + v})
+		crew := b.ours
+		if v == ringUnix || v == ringTCP {
+			crew = b.rings
+		}
+		field = append(field, &harness.Entrant{Peer: crew, Row: what.row(), Variant: v, Label: "millrace " + v})
 	}
 	for _, name := range what.peers {
 		field = append(field, &harness.Entrant{Peer: b.others[name], Row: what.row(), Variant: "all-reduce", Label: b.others[name].Info.Name})
