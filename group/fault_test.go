@@ -168,6 +168,9 @@ func (v viewTeller) Handle(_ context.Context, r slog.Record) error {
 		if a.Key == "epoch" {
 			l.Epoch = a.Value.Uint64()
 		}
+		if a.Key == "reason" || a.Key == "err" {
+			l.Err = a.Value.String()
+		}
 		return true
 	})
 	v.tell(l)

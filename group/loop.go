@@ -110,6 +110,7 @@ func (lp *loop) incarnate() {
 	if lp.incarnation > 1 {
 		lp.self.ID = NewID()
 	}
+	lp.mesh.live()
 	if lp.door != nil {
 		door := lp.door
 		lp.w.running.Go(func() { door.Close() }) //nolint:errcheck // nothing is lost with it

@@ -45,7 +45,7 @@ func TestRecovery(t *testing.T) {
 	for _, p := range alive {
 		p.reach(t, 3)
 	}
-	var views, planes, commits, steps []time.Duration
+	var losses, views, planes, commits, steps []time.Duration
 	for kill := range o.Kills {
 		time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond)
 		at := rand.IntN(len(alive))
@@ -56,14 +56,24 @@ func TestRecovery(t *testing.T) {
 		killed := time.Now()
 		victim.cmd.Process.Signal(syscall.SIGKILL) //nolint:errcheck // it is waited for below
 		var view, plane, commit time.Duration
+		loss := time.Hour
 		for _, p := range alive {
 			l := p.await(t, func(l toyLine) bool { return l.Event == "a view is in force" && l.Epoch > epoch })
 			view = max(view, time.Unix(0, l.Time).Sub(killed))
 			l = p.await(t, func(l toyLine) bool { return l.Event == "data can move" && l.Epoch > epoch })
 			plane = max(plane, time.Unix(0, l.Time).Sub(killed))
+			p.mu.Lock()
+			for _, l := range p.lines {
+				if since := time.Unix(0, l.Time).Sub(killed); l.Event == "a member is lost" && since > 0 {
+					t.Log(l.Err, since)
+					loss = min(loss, since)
+				}
+			}
+			p.mu.Unlock()
 			l = p.await(t, func(l toyLine) bool { return l.Event == "" && l.Epoch > epoch })
 			commit = max(commit, time.Unix(0, l.Time).Sub(killed))
 		}
+		losses = append(losses, loss)
 		views, planes, commits = append(views, view), append(planes, plane), append(commits, commit)
 		<-victim.done
 		p := f.join(fmt.Sprintf("n%d", kill), "")
@@ -71,6 +81,7 @@ func TestRecovery(t *testing.T) {
 		p.await(t, func(l toyLine) bool { return l.Samples > 0 })
 	}
 	t.Logf("step           %s", spread(steps))
+	t.Logf("kill to loss   %s", spread(losses))
 	t.Logf("kill to view   %s", spread(views))
 	t.Logf("kill to plane  %s", spread(planes))
 	t.Logf("kill to commit %s", spread(commits))
