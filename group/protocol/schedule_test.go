@@ -22,12 +22,13 @@ type options struct {
 	authority Authority
 	sabotage  string
 	trace     io.Writer
+	bare      bool // workers do not train, and send no beats
 }
 
 // newJob makes a job of n founders.
 func newJob(seed uint64, n int, link sim.Link, o options) *job {
 	j := &job{seed: seed, random: rand.New(rand.NewPCG(seed, 0x6a6f62)), world: sim.New(seed, link), authority: o.authority,
-		sabotage: o.sabotage, trace: o.trace, cancelled: func(*worker) {}, round: func(*worker, Message) {}}
+		sabotage: o.sabotage, trace: o.trace, bare: o.bare, cancelled: func(*worker) {}, round: func(*worker, Message) {}}
 	j.batch, j.samples = uint64(2*n+1), uint64(20*n+3)
 	j.check = newChecker(j)
 	j.register = &register{job: j, epoch: 1}

@@ -1,0 +1,115 @@
+package protocol
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestFoundersAreChecked(t *testing.T) {
+	a, b := Member{ID: 1, Name: "a"}, Member{ID: 2, Name: "b"}
+	long := Member{ID: 3, Name: "c", Addr: strings.Repeat("x", 256)}
+	tests := []struct {
+		name   string
+		config Config
+		view   View
+		want   string // part of the error
+	}{
+		{"fine", Config{Self: a, Authority: Service}, View{1, []Member{a, b}}, ""},
+		{"no epoch", Config{Self: a, Authority: Service}, View{0, []Member{a, b}}, "epoch"},
+		{"nobody", Config{Self: a, Authority: Service}, View{1, nil}, "0 members"},
+		{"too many", Config{Self: a, Authority: Service}, View{1, make([]Member, MaxMembers+1)}, "1025 members"},
+		{"twice", Config{Self: a, Authority: Service}, View{1, []Member{a, b, {ID: 3, Name: "b"}}}, "twice"},
+		{"not one of them", Config{Self: b, Authority: Service}, View{1, []Member{a}}, "not among the founders"},
+		{"long", Config{Self: a, Authority: Service}, View{1, []Member{a, long}}, "longer than 255"},
+		{"no authority", Config{Self: a}, View{1, []Member{a}}, "authority 0"},
+		{"no id", Config{Self: Member{Name: "x"}, Authority: Service}, View{1, []Member{a}}, "no id"},
+	}
+	for _, test := range tests {
+		switch _, err := New(test.config, test.view); {
+		case err == nil && test.want != "", err != nil && (test.want == "" || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+// actions of one type.
+func of[T Action](actions []Action) (list []T) {
+	for _, a := range actions {
+		if a, is := a.(T); is {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func TestDifferentFactsEndAMember(t *testing.T) {
+	m := someMember(t, Service)
+	actions := m.Handle(epoch0, Received{2, &Token{Epoch: 1, Step: 1, Facts: Facts{2, true}, Records: []Entry{{ID: 2}}}})
+	actions = append(append([]Action(nil), actions...), m.Handle(epoch0, Received{3, &Token{Epoch: 1, Step: 1, Facts: Facts{3, true}, Records: []Entry{{ID: 3}}}})...)
+	failed := of[Failed](actions)
+	var facts *FactsError
+	if len(failed) != 1 || !errors.As(failed[0].Err, &facts) || facts.Member != "b" || !strings.Contains(facts.Error(), "step 1: b has a mean over 2 samples") {
+		t.Fatalf("%v", actions)
+	}
+	if m.Handle(epoch0, Suspect{2}) != nil {
+		t.Error("a machine that has failed goes on")
+	}
+}
+
+// TestNothingIsPreparedAfterAVote has a reduction end on a driver that was too late to stop it.
+func TestNothingIsPreparedAfterAVote(t *testing.T) {
+	v := View{Epoch: 1, Members: []Member{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}}}
+	m, err := New(Config{Self: v.Members[1], Authority: Service}, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(of[Cancel](m.Handle(epoch0, Suspect{1}))) != 1 {
+		t.Fatal("no Cancel")
+	}
+	if a := m.Handle(epoch0, Prepared{Epoch: 1, Step: 1, Facts: Facts{2, true}}); len(a) != 0 {
+		t.Errorf("%v", a)
+	}
+	if a := m.Handle(epoch0, Received{1, &Verdict{&Result{Step: 1, Epoch: 1, Facts: Facts{2, true}}}}); len(a) != 0 {
+		t.Errorf("%v", a)
+	}
+}
+
+// TestTimer has ticks come early, late and when no time was set.
+func TestTimer(t *testing.T) {
+	m := someMember(t, Service)
+	if a := m.Handle(epoch0, Tick{}); len(a) != 0 {
+		t.Errorf("a tick for nothing: %v", a)
+	}
+	set := of[SetTimer](m.Handle(epoch0, Suspect{3}))
+	if len(set) != 1 || !set[0].At.Equal(epoch0.Add(20*time.Millisecond)) {
+		t.Fatalf("b is nearer to c; a waits 20 ms: %v", set)
+	}
+	again := of[SetTimer](m.Handle(epoch0.Add(time.Millisecond), Tick{}))
+	if len(again) != 1 || !again[0].At.Equal(set[0].At) {
+		t.Errorf("after an early tick the time is the same: %v", again)
+	}
+	if len(of[Cancel](m.Handle(set[0].At, Tick{}))) != 1 {
+		t.Error("a does not begin with the change when b does not")
+	}
+}
+
+func TestWishes(t *testing.T) {
+	m := someMember(t, Service)
+	d := Member{ID: 4, Name: "d"}
+	m.Handle(epoch0, Wish{Join: []Member{d, d, {ID: 2, Name: "b"}, {Name: "no id"}, {ID: 5, Name: strings.Repeat("x", 256)}}})
+	if len(m.join) != 1 || m.join[0] != d {
+		t.Errorf("wishes %v, want d alone: members, doubles and what cannot be a member are no wishes", m.join)
+	}
+	for i := range 2 * maxJoin {
+		m.Handle(epoch0, Wish{Join: []Member{{ID: ID(10 + i), Name: "x"}}})
+	}
+	if len(m.join) != maxJoin {
+		t.Errorf("%d wishes, want %d at most", len(m.join), maxJoin)
+	}
+	m.Handle(epoch0, Suspect{4})
+	if len(m.join) != maxJoin-1 {
+		t.Error("a dead joiner is still wished for")
+	}
+}
