@@ -7,9 +7,13 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// writeTimeout is for a client that does not read what it asked for.
+const writeTimeout = 10 * time.Second
 
 // conn carries messages and files of memory. One goroutine reads, another writes.
 type conn struct {
@@ -80,6 +84,9 @@ func (c *conn) write(a *answer, file *os.File) error {
 	var rights []byte
 	if file != nil {
 		rights = unix.UnixRights(int(file.Fd()))
+	}
+	if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
 	}
 	_, _, err = c.WriteMsgUnix(packet, rights, nil)
 	return err
