@@ -327,8 +327,12 @@ func (f *fleet) start(i int, kill string) *proc {
 // join starts a worker that joins.
 func (f *fleet) join(name, kill string) *proc {
 	spec := f.spec
-	for _, m := range spec.Founders {
-		spec.Join = append(spec.Join, m.Addr)
+	for _, p := range f.procs {
+		select {
+		case <-p.done:
+		default:
+			spec.Join = append(spec.Join, "unix:"+filepath.Join(spec.Dir, p.name))
+		}
 	}
 	spec.Founders = nil
 	spec.Self = Member{Name: name, Addr: "unix:" + filepath.Join(spec.Dir, name), Host: f.spec.Self.Host}

@@ -64,6 +64,9 @@ func TestRecovery(t *testing.T) {
 			plane = max(plane, time.Unix(0, l.Time).Sub(killed))
 			p.mu.Lock()
 			for _, l := range p.lines {
+				if l.Event == "the members share no memory" {
+					t.Log(p.name, l.Epoch, l.Err, time.Unix(0, l.Time).Sub(killed))
+				}
 				if since := time.Unix(0, l.Time).Sub(killed); l.Event == "a member is lost" && since > 0 {
 					t.Log(l.Err, since)
 					loss = min(loss, since)

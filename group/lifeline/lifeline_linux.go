@@ -76,9 +76,17 @@ func (l *Line) strand() error {
 	return nil
 }
 
-// hold runs on a thread that is never used for anything else and ends with the goroutine.
+// hold runs on a thread that is never used for anything else and ends with the goroutine. That is never
+// the process's first one, whose table is what /proc/self/fd shows.
 func hold(control int, ready chan<- error) {
 	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		ended := make(chan struct{})
+		go func() { defer close(ended); hold(control, ready) }()
+		<-ended // this goroutine keeps the first thread from it
+		runtime.UnlockOSThread()
+		return
+	}
 	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 		ready <- err
 		return

@@ -154,6 +154,30 @@ func TestFilesStayApart(t *testing.T) {
 	l.Close() //nolint:errcheck
 }
 
+// TestFirstThread opens lines from goroutines on all threads: none takes the process's first one, which
+// would hide the process's files from itself.
+func TestFirstThread(t *testing.T) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for range 200 {
+		l, err := Open(uint64(os.Getpid())<<20 | 5)
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = os.Lstat(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+		l.Close() //nolint:errcheck
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestMany: opening and closing leaves no threads' files behind.
 func TestMany(t *testing.T) {
 	count := func() int {
