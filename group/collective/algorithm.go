@@ -3,6 +3,8 @@ package collective
 import (
 	"fmt"
 	"math/bits"
+
+	"millrace.dev/group/reduce"
 )
 
 // Algorithm is how the members exchange frames. S is the number of bytes of the vector and n that of members; a
@@ -51,41 +53,13 @@ func (a Algorithm) Can(k Kind) bool {
 	return false
 }
 
-// Merge is a step of a reduction: the sum of member Into becomes Into + From, in this order.
-type Merge struct{ Into, From int }
+// summingAs is how training steps call the orders of the algorithms' sums.
+var summingAs = [...]reduce.Algorithm{Ring: reduce.Ring, HalvingDoubling: reduce.HalvingDoubling, Tree: reduce.Tree, Star: reduce.Star}
 
 // Order lists the merges by which an algorithm reduces over n members, and the member whose sum the result then
 // is. The order is the same for all elements but with Ring, where it is that of segment j, as Part cuts the vector.
-func Order(a Algorithm, n, j int) (merges []Merge, result int) {
-	switch a {
-	case Ring:
-		first := (j + 1) % n
-		for k := 1; k < n; k++ {
-			merges = append(merges, Merge{first, (first + k) % n})
-		}
-		return merges, first
-	case HalvingDoubling:
-		p := powerBelow(n)
-		for k := p; k < n; k++ {
-			merges = append(merges, Merge{k - p, k})
-		}
-		for d := p / 2; d > 0; d /= 2 {
-			for k := range d {
-				merges = append(merges, Merge{k, k + d})
-			}
-		}
-	case Tree:
-		for p := (n - 2) / 2; p >= 0 && n > 1; p-- {
-			for c := 2*p + 1; c <= 2*p+2 && c < n; c++ {
-				merges = append(merges, Merge{p, c})
-			}
-		}
-	default:
-		for k := 1; k < n; k++ {
-			merges = append(merges, Merge{0, k})
-		}
-	}
-	return merges, 0
+func Order(a Algorithm, n, j int) (merges []reduce.Merge, result int) {
+	return reduce.Order(summingAs[a], n, (j+1)%n)
 }
 
 // powerBelow is the largest power of two that is not above n.

@@ -32,10 +32,11 @@ type Call struct {
 
 	lanes []lane
 	edges []edge
-	left  int // lanes that are not complete
-	next  int // the lane to start next
-	fresh int // frames on their way that start something new
-	refs  int // uses of Src and Dst by frames on their way and sums being made
+	left  int    // lanes that are not complete
+	next  int    // the lane to start next
+	fresh int    // frames on their way that start something new
+	total uint64 // weight of all, once a weighted mean is complete
+	refs  int    // uses of Src and Dst by frames on their way and sums being made
 
 	result  state
 	said    state // what has been told
@@ -272,6 +273,9 @@ func (c *Call) tell() {
 	}
 	if said < freed && result == freed {
 		close(c.freed)
+		if c.req.released != nil {
+			c.req.released(c)
+		}
 	}
 }
 

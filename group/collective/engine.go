@@ -206,6 +206,8 @@ type Request struct {
 	Algorithm Algorithm
 	// Done, if not nil, is called once when the result is known, and must not block.
 	Done func(error)
+
+	released func(*Call) // like Done, when the buffers are
 }
 
 // Start starts a call. What is wrong with the request on this member alone is told to all. An error means that the call

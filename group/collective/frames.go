@@ -14,6 +14,8 @@ func (e *Engine) Body(from int, h fabric.Header) ([]byte, error) {
 	defer e.unlock()
 	p := &e.peers[from]
 	switch {
+	case h.Epoch != e.cfg.Epoch: // to be dropped
+		return make([]byte, h.Length), nil
 	case h.Type == frameAbort && h.Length <= maxText:
 		return make([]byte, h.Length), nil
 	case h.Type != frameData || h.Length > sliceBytes:

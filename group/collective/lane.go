@@ -92,7 +92,7 @@ func (e *Engine) run(c *Call, l *lane) {
 	case c.result != pending:
 		l.drop(&e.pool)
 	case l.pc == len(l.code):
-		l.complete = true
+		l.complete, c.total = true, l.weight
 		l.drop(&e.pool)
 		c.left--
 	}

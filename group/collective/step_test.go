@@ -29,7 +29,8 @@ type ended struct {
 // trainer is a member that reduces steps.
 type trainer struct {
 	member
-	*Step
+	reduce.Reducer
+	step *Step // the reducer, if it is one
 	g, r []float32
 	end  ended
 }
@@ -40,7 +41,13 @@ func (t *trainer) done(f reduce.Facts, err error) {
 
 func (t *trainer) begin(step, m uint64) {
 	t.end = ended{}
-	t.Step.Begin(step, m, t.done)
+	t.Begin(step, m, t.done)
+}
+
+// use makes s the trainer's reducer.
+func (t *trainer) use(s reduce.Reducer) {
+	t.Reducer, t.to = s, s
+	t.step, _ = s.(*Step)
 }
 
 // readyAll makes the gradients ready in random pieces.
@@ -67,7 +74,7 @@ func newTrainers(t testing.TB, n, elements int, rng *rand.Rand) ([]*trainer, []*
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr.Step, tr.to = s, s
+		tr.use(s)
 		trainers, members = append(trainers, tr), append(members, &tr.member)
 	}
 	return trainers, members
@@ -89,7 +96,7 @@ func check(t interface{ Fatalf(string, ...any) }, trainers []*trainer, m []uint6
 		g = append(g, tr.g)
 	}
 	want := make([]float32, len(g[0]))
-	facts, err := reduce.Serial(reduce.Ring, g, m, want)
+	facts, err := reduce.Serial(trainers[0].Algorithm(), g, m, want)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -111,30 +118,59 @@ func TestStepGivesTheSerialBits(t *testing.T) {
 		elements := rapid.OneOf(rapid.SampledFrom([]int{1, max(1, n-1), n, 16 * n, 16*n + 1, reduce.Chunk, reduce.Chunk + 1, 2*reduce.Chunk + 12345}),
 			rapid.IntRange(1, 3000)).Draw(rt, "elements")
 		seed := rapid.Uint64().Draw(rt, "seed")
-		rng := rand.New(rand.NewPCG(seed, 1))
-		trainers, members := newTrainers(t, n, elements, rng)
-		w := simulated(t, seed, fast, members)
-		for step := uint64(3); step < 6; step++ {
-			m := make([]uint64, n)
-			for rank, tr := range trainers {
-				if rng.IntN(4) > 0 {
-					m[rank] = 1 + uint64(rng.IntN(100))
-				}
-				if step == 5 && rng.IntN(3) == 0 {
-					tr.g[rng.IntN(elements)] = float32(math.Inf(1))
-				}
-			}
-			for rank, tr := range trainers { // each in its own time
-				rng := rand.New(rand.NewPCG(seed, uint64(rank)))
-				w.AfterFunc(time.Duration(rng.IntN(3000))*time.Microsecond, func() {
-					tr.begin(step, m[rank])
-					w.AfterFunc(time.Duration(rng.IntN(3000))*time.Microsecond, func() { tr.readyAll(rng) })
-				})
-			}
-			w.Run(time.Second)
-			check(rt, trainers, m)
-		}
+		trainers, members := newTrainers(t, n, elements, rand.New(rand.NewPCG(seed, 1)))
+		takeSteps(rt, simulated(t, seed, fast, members), trainers, seed)
 	})
+}
+
+func TestShortVectorsGiveTheSerialBits(t *testing.T) {
+	used := map[reduce.Algorithm]bool{}
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 9).Draw(rt, "members")
+		elements := rapid.IntRange(1, 3000).Draw(rt, "elements")
+		seed := rapid.Uint64().Draw(rt, "seed")
+		model := rapid.SampledFrom([]Model{{}, {1e-3, 1e-9}, {1e-6, 1e-8}}).Draw(rt, "model")
+		trainers, members := newTrainers(t, n, elements, rand.New(rand.NewPCG(seed, 1)))
+		var world *sim.World
+		for rank, tr := range trainers {
+			s, choice, err := NewReducer(StepConfig{Epoch: 7, Rank: rank, Size: n, Gradients: tr.g, Result: tr.r, Send: tr.send}, clockLater{&world}, model)
+			if err != nil || summingAs[choice.Algorithm] != s.Algorithm() {
+				t.Fatal(choice, err)
+			}
+			tr.use(s)
+			used[s.Algorithm()] = true
+		}
+		world = simulated(t, seed, fast, members)
+		takeSteps(rt, world, trainers, seed)
+	})
+	if !testing.Short() && len(used) != 4 {
+		t.Errorf("only %v were used", used)
+	}
+}
+
+// takeSteps takes three steps, each member in its own time.
+func takeSteps(rt *rapid.T, w *sim.World, trainers []*trainer, seed uint64) {
+	n, rng := len(trainers), rand.New(rand.NewPCG(seed, 2))
+	for step := uint64(3); step < 6; step++ {
+		m := make([]uint64, n)
+		for rank, tr := range trainers {
+			if rng.IntN(4) > 0 {
+				m[rank] = 1 + uint64(rng.IntN(100))
+			}
+			if step == 5 && rng.IntN(3) == 0 {
+				tr.g[rng.IntN(len(tr.g))] = float32(math.Inf(1))
+			}
+		}
+		for rank, tr := range trainers {
+			rng := rand.New(rand.NewPCG(seed, uint64(rank)))
+			w.AfterFunc(time.Duration(rng.IntN(3000))*time.Microsecond, func() {
+				tr.begin(step, m[rank])
+				w.AfterFunc(time.Duration(rng.IntN(3000))*time.Microsecond, func() { tr.readyAll(rng) })
+			})
+		}
+		w.Run(100 * time.Millisecond)
+		check(rt, trainers, m)
+	}
 }
 
 // A member that is late keeps no more of a step than it may, and its neighbour waits.
@@ -145,14 +181,14 @@ func TestStepKeepsLittleOfAStepToCome(t *testing.T) {
 	trainers[0].begin(1, 5)
 	trainers[0].readyAll(rng)
 	w.Run(time.Second)
-	if k := trainers[1].keptBytes; k < EarlyStep/2 || k > EarlyStep {
+	if k := trainers[1].step.keptBytes; k < EarlyStep/2 || k > EarlyStep {
 		t.Fatalf("the late member keeps %d bytes", k)
 	}
 	if rank, what := trainers[0].Waiting(); rank != 1 {
 		t.Fatalf("waits for %d: %s", rank, what)
 	}
 	trainers[1].begin(1, 7)
-	if trainers[1].keptBytes != 0 || trainers[1].kept != nil {
+	if trainers[1].step.keptBytes != 0 || trainers[1].step.kept != nil {
 		t.Fatal("what was kept is still there")
 	}
 	trainers[1].readyAll(rng)
@@ -166,18 +202,29 @@ func TestStepCancel(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		n := 2 + rng.IntN(4)
 		trainers, members := newTrainers(t, n, 1+rng.IntN(20000)*(1+20*int(seed%16/15)), rng)
-		w := simulated(t, seed, fast, members)
-		m := make([]uint64, n)
-		for rank, tr := range trainers {
-			m[rank] = 3
+		var w *sim.World
+		if seed%3 == 0 {
+			for rank, tr := range trainers {
+				s, err := newWhole(StepConfig{Epoch: 7, Rank: rank, Size: n, Gradients: tr.g, Result: tr.r, Send: tr.send}, clockLater{&w}, HalvingDoubling)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tr.use(s)
+			}
+		}
+		w = simulated(t, seed, fast, members)
+		for _, tr := range trainers {
 			tr.begin(9, 3)
-			tr.readyAll(rng)
+			if rng.IntN(20) > 0 {
+				tr.readyAll(rng)
+			}
 		}
 		w.Run(time.Duration(rng.IntN(1000)) * time.Microsecond)
 		victim := trainers[rng.IntN(n)]
 		before := victim.end
 		victim.Cancel(reason)
 		victim.Cancel(errors.New("again"))
+		w.Run(time.Second)
 		if before.times == 0 && (victim.end.times != 1 || victim.end.err != reason) || before.times == 1 && victim.end != before {
 			t.Fatalf("cancelled: %+v, before %+v", victim.end, before)
 		}
@@ -201,7 +248,7 @@ func TestStepCancelWaitsForWhatIsBeingReceived(t *testing.T) {
 	}
 	tr := trainers[0]
 	h := fabric.Header{Type: stepData, Epoch: 7, Step: 1, Flags: flagRaw, Aux: 1}
-	from, to := tr.bounds(0)
+	from, to := tr.step.bounds(0)
 	h.Length = uint32(4 * (to - from))
 	for _, closes := range []bool{false, true} {
 		s, err := NewStep(StepConfig{Epoch: 7, Rank: 0, Size: 2, Gradients: tr.g, Result: tr.r, Send: tr.send})
@@ -243,7 +290,7 @@ func TestStepOtherVector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	odd.Step, odd.to = s, s
+	odd.use(s)
 	w := simulated(t, 1, fast, members)
 	for _, tr := range trainers {
 		tr.begin(1, 1)

@@ -74,6 +74,9 @@ func (s *Step) keep(h fabric.Header) ([]byte, error) {
 
 // Frame takes a frame.
 func (s *Step) Frame(from int, h fabric.Header, body []byte) error {
+	if h.Epoch != s.cfg.Epoch {
+		return nil
+	}
 	s.mu.Lock()
 	var err error
 	switch h.Type {

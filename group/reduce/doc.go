@@ -16,7 +16,6 @@
 // has covered it, in whatever order backward propagation gets there. The weight M and whether r is finite travel
 // with the data, so that every member that has r also knows its [Facts].
 //
-// Two implementations exist: the ring of package collective, over connections, and package shm, over memory that
-// the workers of one machine share. Neither starts goroutines of its own to wait: the driver passes them what
-// connections receive.
+// Package collective implements it over connections, package shm over memory that the workers of one machine
+// share; the driver passes them what connections receive.
 package reduce

@@ -1,6 +1,9 @@
 package reduce
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // Algorithm is a way to reduce a step; it decides in which order the members' gradients are added.
 type Algorithm uint8
@@ -11,14 +14,20 @@ const (
 	Ring Algorithm = iota + 1
 	// Shared reads all members' memory: every element is summed in the order of the ranks.
 	Shared
+	// HalvingDoubling adds, with p the largest power of two that is not above n, rank p+k to rank k, and then rank k+d
+	// to rank k for all k < d and d = p/2, p/4, …, 1.
+	HalvingDoubling
+	// Tree adds ranks 2k+1 and 2k+2, each with what is below it, to rank k.
+	Tree
+	// Star adds at rank 0, in the order of the ranks.
+	Star
 )
 
+var names = [...]string{Ring: "ring", Shared: "shared", HalvingDoubling: "halving-doubling", Tree: "tree", Star: "star"}
+
 func (a Algorithm) String() string {
-	switch a {
-	case Ring:
-		return "ring"
-	case Shared:
-		return "shared"
+	if a > 0 && int(a) < len(names) {
+		return names[a]
 	}
 	return fmt.Sprintf("algorithm(%d)", uint8(a))
 }
@@ -28,13 +37,49 @@ func (a Algorithm) MarshalText() ([]byte, error) { return []byte(a.String()), ni
 
 // UnmarshalText reads what MarshalText wrote.
 func (a *Algorithm) UnmarshalText(text []byte) error {
-	for _, known := range []Algorithm{Ring, Shared} {
-		if known.String() == string(text) {
-			*a = known
+	for known, name := range names {
+		if known > 0 && name == string(text) {
+			*a = Algorithm(known)
 			return nil
 		}
 	}
 	return fmt.Errorf("reduce: unknown algorithm %q", text)
+}
+
+// Merge is a step of a sum: that of member Into becomes Into + From, in this order.
+type Merge struct{ Into, From int }
+
+// Order lists the merges by which n members add up, and the member whose sum is the result. For a ring, first is
+// the member that a segment's way begins at; for the others it does not count.
+func Order(a Algorithm, n, first int) (merges []Merge, result int) {
+	switch a {
+	case Ring:
+		for k := 1; k < n; k++ {
+			merges = append(merges, Merge{first, (first + k) % n})
+		}
+		return merges, first
+	case HalvingDoubling:
+		p := 1 << (bits.Len(uint(n)) - 1)
+		for k := p; k < n; k++ {
+			merges = append(merges, Merge{k - p, k})
+		}
+		for d := p / 2; d > 0; d /= 2 {
+			for k := range d {
+				merges = append(merges, Merge{k, k + d})
+			}
+		}
+	case Tree:
+		for k := (n - 2) / 2; k >= 0 && n > 1; k-- {
+			for c := 2*k + 1; c <= 2*k+2 && c < n; c++ {
+				merges = append(merges, Merge{k, c})
+			}
+		}
+	default:
+		for k := 1; k < n; k++ {
+			merges = append(merges, Merge{0, k})
+		}
+	}
+	return merges, 0
 }
 
 // align is the granularity of a segment's bounds in elements: a cache line.
@@ -52,30 +97,24 @@ func Segment(elements, lo, j, n int) (from, to int) {
 // Span is a range of elements that are all summed in the same order.
 type Span struct {
 	Lo, Hi int
-	First  int // ranks First, First+1, … (mod n) are added from left to right
+	First  int // of Order, for a ring
 }
 
 // Spans lists, in ascending order, the spans of a vector of the given number of elements reduced by n members.
 func Spans(a Algorithm, n, elements int) ([]Span, error) {
-	if n < 1 || elements < 0 {
-		return nil, fmt.Errorf("reduce: %d members and %d elements", n, elements)
+	if n < 1 || elements < 0 || a < Ring || a > Star {
+		return nil, fmt.Errorf("reduce: %v of %d elements over %d members", a, elements, n)
+	}
+	if a != Ring {
+		return []Span{{Hi: elements}}, nil
 	}
 	var spans []Span
-	switch a {
-	case Shared:
-		if elements > 0 {
-			spans = append(spans, Span{0, elements, 0})
-		}
-	case Ring:
-		for lo := 0; lo < elements; lo += Chunk {
-			for j := range n {
-				if from, to := Segment(elements, lo, j, n); from < to {
-					spans = append(spans, Span{from, to, (j + 1) % n})
-				}
+	for lo := 0; lo < elements; lo += Chunk {
+		for j := range n {
+			if from, to := Segment(elements, lo, j, n); from < to {
+				spans = append(spans, Span{from, to, (j + 1) % n})
 			}
 		}
-	default:
-		return nil, fmt.Errorf("reduce: %v has no order of sums", a)
 	}
 	return spans, nil
 }
