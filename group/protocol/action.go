@@ -32,7 +32,7 @@ type Outcome uint8
 // The outcomes of a step.
 const (
 	Apply Outcome = iota + 1 // all update with the mean
-	Skip                     // the mean is not finite, nobody does
+	Skip                     // the mean is not finite, or of no samples, and nobody does
 )
 
 func (o Outcome) String() string {
@@ -48,9 +48,9 @@ func (o Outcome) String() string {
 // Commit says that a step counts, everywhere and for ever.
 type Commit struct{ *Result }
 
-// Outcome is Skip for a mean that is not finite.
+// Outcome is what all members do with the step.
 func (c Commit) Outcome() Outcome {
-	if c.Facts.Finite {
+	if c.Facts.Finite && c.Facts.Weight > 0 {
 		return Apply
 	}
 	return Skip

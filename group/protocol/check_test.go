@@ -94,7 +94,7 @@ func (c *checker) result(w *worker, commit Commit) {
 	if weight := w.step.mean[0].weight; weight != commit.Facts.Weight {
 		c.fail("%s commits step %d with weight %d, its mean is over %d", w.name(), commit.Step, commit.Facts.Weight, weight)
 	}
-	if (commit.Outcome() == Skip) == commit.Facts.Finite {
+	if (commit.Outcome() == Apply) != (commit.Facts.Finite && commit.Facts.Weight > 0) {
 		c.fail("step %d: outcome %v", commit.Step, commit.Outcome())
 	}
 	if d := commit.Diverged(); d != nil {

@@ -5,7 +5,7 @@ import "slices"
 // propose makes the change that follows from a complete round: who has voted and can be reached stays,
 // unless it wishes to leave. It is nil if nobody stays.
 func (m *Machine) propose(r *Reconcile, out map[ID]bool) *Change {
-	leave, add := m.planned()
+	leave, add := m.planned(out)
 	c := &Change{From: m.view.Epoch, Add: add}
 	stays := map[ID]bool{}
 	for _, v := range r.Votes {

@@ -20,7 +20,8 @@ var rewrite = flag.Bool("rewrite", false, "write what happens into testdata/*.tx
 // command:
 //
 //	group service|majority NAME...  founders
-//	prepared NAME...|all step=N [weight=N] [bad=NAME] [hash=N]   bad: not finite there
+//	prepared NAME...|all step=N [weight=N] [bad=NAME] [unready=NAME] [hash=N]
+//	                                bad: not finite there; unready: its state is not there yet
 //	deliver [FROM>TO]...            all messages until none are left, or what is under way now
 //	drop [FROM]>[TO]...             messages that are lost
 //	kill NAME...                    a machine ends, and what is under way to it is lost
@@ -233,7 +234,7 @@ func (t *table) prepare(s *seat, options map[string]string) {
 	t.handle(s, Prepared{
 		Epoch: s.m.View().Epoch, Step: number("step", 0),
 		Facts:  Facts{Weight: number("weight", 8*uint64(len(s.m.View().Members))), Finite: options["bad"] == ""},
-		Record: Record{Samples: 8, Finite: options["bad"] != s.member.Name, Hash: number("hash", 0), Ready: true},
+		Record: Record{Samples: 8, Finite: options["bad"] != s.member.Name, Hash: number("hash", 0), Ready: options["unready"] != s.member.Name},
 	})
 }
 

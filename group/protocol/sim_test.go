@@ -567,7 +567,7 @@ func (w *worker) apply(a applied) {
 	from := a.mean[0].from
 	before := w.ledger
 	w.ledger = w.ledger.Commit(w.job.samples, shares, func(id uint64) bool { return slices.Contains(from, ID(id)) })
-	if a.result.Facts.Finite && a.result.Facts.Weight > 0 {
+	if (Commit{a.result}).Outcome() == Apply {
 		for k := range w.theta {
 			w.theta[k] = update(w.theta[k], a.mean[k].sum, a.result.Facts.Weight)
 		}

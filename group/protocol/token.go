@@ -101,7 +101,7 @@ func (m *Machine) count(r *Result) {
 // plan begins the change that the records of the last step wish for, if this member is the first of
 // those that stay.
 func (m *Machine) plan(now time.Time) {
-	leave, add := m.planned()
+	leave, add := m.planned(m.ring.suspects)
 	if len(leave) == 0 && len(add) == 0 {
 		return
 	}
@@ -117,9 +117,10 @@ func (m *Machine) plan(now time.Time) {
 	m.end(Fenced{Epoch: m.view.Epoch, Left: true}) // nobody stays
 }
 
-// planned returns the wishes of the last step that are not fulfilled yet. A joiner takes the place
-// of an earlier incarnation of the same name.
-func (m *Machine) planned() (leave map[ID]bool, add []Member) {
+// planned returns the wishes of the last step that are not fulfilled yet, where some members are out.
+// A joiner takes the place of an earlier incarnation of the same name. Nobody leaves while the state
+// would go with it: one whose state is complete stays, or all leave.
+func (m *Machine) planned(out map[ID]bool) (leave map[ID]bool, add []Member) {
 	leave = map[ID]bool{}
 	if m.wishes == nil {
 		return leave, nil
@@ -129,6 +130,9 @@ func (m *Machine) planned() (leave map[ID]bool, add []Member) {
 		if m.view.Has(id) {
 			leave[id] = true
 		}
+	}
+	if !m.keepsState(leave, out) {
+		clear(leave)
 	}
 	names := map[string]bool{}
 	for _, j := range join {
@@ -144,4 +148,18 @@ func (m *Machine) planned() (leave map[ID]bool, add []Member) {
 		}
 	}
 	return leave, add
+}
+
+// keepsState says whether the state survives when some members leave.
+func (m *Machine) keepsState(leave, out map[ID]bool) bool {
+	all := true
+	for _, member := range m.view.Members {
+		all = all && (leave[member.ID] || out[member.ID])
+	}
+	for _, e := range m.wishes.Records {
+		if e.Record.Ready && !leave[e.ID] && !out[e.ID] && m.view.Has(e.ID) {
+			return true
+		}
+	}
+	return all
 }
