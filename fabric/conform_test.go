@@ -49,9 +49,11 @@ func TestSocketsConform(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conform.Run(t, func(t *testing.T) conform.Env {
-				addr := c.addr
-				if addr == "unix" {
-					addr = "unix:" + filepath.Join(t.TempDir(), "s")
+				addr := func() string {
+					if c.addr == "unix" {
+						return "unix:" + filepath.Join(t.TempDir(), "s")
+					}
+					return c.addr
 				}
 				open := func(name string, id *keys.Identity) fabric.Network {
 					s, err := fabric.NewSockets(fabric.Options{Name: name, Keys: id})

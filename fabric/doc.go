@@ -47,7 +47,7 @@
 //     never more than the limit of the frame's priority.
 //   - Queues are bounded in bytes; a connection whose queue is full closes
 //     with [ErrQueueFull].
-//   - In the steady state a frame allocates nothing.
+//   - In the steady state a frame allocates nothing; what TLS allocates is its own.
 //
 // # Security
 //

@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 )
 
@@ -24,6 +26,9 @@ func (c *conn) connect(ctx context.Context, open func(context.Context) (net.Conn
 		return err
 	}
 	if c.stream, err = newStream(raw, c.net.opt.UserTimeout); err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			c.net.refused.Add(1)
+		}
 		return err
 	}
 	certified := ""

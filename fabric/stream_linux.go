@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// unsentSize is how much the system may hold of a TCP stream beyond what the
+// network takes at the moment, in bytes: what a control frame has ahead of it
+// on a slow link.
+const unsentSize = 256 << 10
 
 // maxParts is how many buffers one call writes.
 const maxParts = 64
@@ -53,7 +59,10 @@ func newStream(conn net.Conn, userTimeout time.Duration) (stream, error) {
 		err = s.checkOwner()
 	} else {
 		err = s.control(func(fd int) error {
-			return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds()))
+			return errors.Join(
+				unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(userTimeout.Milliseconds())),
+				unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsentSize),
+			)
 		})
 	}
 	s.in.call = func(fd uintptr) bool { return s.in.run(fd, unix.SYS_RECVMSG, unix.MSG_CMSG_CLOEXEC) }
@@ -76,11 +85,15 @@ func (s *socket) checkOwner() error {
 		if err != nil {
 			return err
 		}
-		if me := os.Geteuid(); int(peer.Uid) != me && peer.Uid != 0 && me != 0 {
-			return fmt.Errorf("a process of user %d, not %d: %w", peer.Uid, me, os.ErrPermission)
-		}
-		return nil
+		return checkUser(int(peer.Uid), os.Geteuid())
 	})
+}
+
+func checkUser(theirs, ours int) error {
+	if theirs == ours || theirs == 0 {
+		return nil
+	}
+	return fmt.Errorf("the other end belongs to user %d, this one to user %d: %w", theirs, ours, os.ErrPermission)
 }
 
 // run makes the call on fd and tells whether it is over: false lets the poller

@@ -17,10 +17,14 @@ func TestSimulationConforms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conform.Run(t, func(t *testing.T) conform.Env {
-				w := New(1, link)
+				w, listeners := New(1, link), 0
+				addr := func() string {
+					listeners++
+					return fmt.Sprint("sim:server:", listeners)
+				}
 				return conform.Env{
 					Server: w.Host("server"), Client: w.Host("client"),
-					Addr: "sim:server:", Nobody: fmt.Sprintf("sim:server:%s", "nobody"),
+					Addr: addr, Nobody: "sim:server:nobody",
 					Wait: func(condition func() bool) bool { return w.RunUntil(condition, time.Hour) },
 				}
 			})
