@@ -55,5 +55,7 @@
 // A member that is no longer in the view gets [Fenced] and the machine ends; it may come back under
 // another [ID]. Members that reduced different things, or whose states differ, are told so
 // ([Failed], [Commit.Diverged]). Without a majority, or with an authority that does not answer, no step
-// counts, and [Stalled] says in words what is waited for. Members that lie are out of scope.
+// counts, and [Stalled] says in words what is waited for. One that was cut off and comes back when all
+// that it knew are gone, and only others go on, is told by nobody: it stays stalled, or its service
+// tells it. Members that lie are out of scope.
 package protocol

@@ -89,9 +89,15 @@ func (j *job) over() string {
 	return ""
 }
 
+// lost says that a worker was cut off, and that all whom it knows are gone, so that nobody tells it.
+func (j *job) lost(w *worker) bool {
+	v := w.m.View()
+	return v.Epoch > 0 && v.Epoch < j.newest().Epoch && len(j.living(v)) == 1
+}
+
 // done says whether all workers that run are members that train, and some steps beyond.
 func (j *job) done(beyond uint64) bool {
-	running := j.running()
+	running := slices.DeleteFunc(j.running(), j.lost)
 	view := running[0].m.View()
 	for _, w := range running {
 		if w.m.View().Epoch != view.Epoch || w.m.Committed() < beyond || !w.has || !view.Has(w.self.ID) || w.m.ring.frozen {
