@@ -39,7 +39,7 @@ func (lp *loop) tryPrepare() {
 	if lp.machine == nil || c.reduced == nil || c.reduced != p || p.canceled || !c.reported || c.prepared == epoch {
 		return
 	}
-	if !lp.restored && !lp.mayFollow(c.since) {
+	if lp.measuring.plane != nil || !lp.restored && !lp.mayFollow(c.since) {
 		return
 	}
 	c.prepared = epoch
@@ -86,8 +86,10 @@ func (lp *loop) committed(a protocol.Commit) {
 	v.record = lp.line(res, before, shares)
 	v.err = lp.diverged(res)
 	lp.current = current{}
+	if res.Epoch == 1 {
+		lp.measuring.model = lp.measuring.found
+	}
 	lp.w.desk.put(func(d *desk) { d.verdict = v })
-	lp.observe(v)
 	lp.turn()
 	lp.tryLeave()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"millrace.dev/group/collective"
 	"millrace.dev/group/protocol"
 )
 
@@ -17,7 +18,8 @@ type joining struct {
 	pause   time.Time
 	since   time.Time // nobody has answered
 	last    string    // why the last attempt failed
-	waiting bool      // a member has taken the wish in
+	waiting bool      // a member has answered
+	welcome bool      // and has taken the wish in: what a member must know before its first view is known
 	active  bool
 }
 
@@ -26,6 +28,9 @@ type refusal struct {
 	Reason string
 	Again  bool // it may change soon
 }
+
+// welcome is what a worker must know before it is in its first view.
+type welcome struct{ Model collective.Model }
 
 // remember keeps the addresses of members, for a worker that has to come back.
 func (j *joining) remember(v View) {
@@ -135,6 +140,9 @@ func (lp *loop) wish(l *link, body []byte) {
 	case lp.machine == nil || view.Epoch == 0:
 		refuse(fmt.Sprintf("%s is in no group itself", lp.self.Name), true)
 		return
+	case lp.account.Step == lp.config.From.Step:
+		refuse("the group has committed no step yet", true)
+		return
 	case lp.config.State == nil:
 		refuse("this group has no state to give", false)
 		return
@@ -145,8 +153,26 @@ func (lp *loop) wish(l *link, body []byte) {
 			return
 		}
 	}
+	known, err := json.Marshal(welcome{lp.measuring.model})
+	if err != nil {
+		lp.fail(err)
+		return
+	}
+	l.send(typeWelcome, view.Epoch, known)
 	lp.config.Logger.Info("a worker wants to join", "worker", lp.self.Name, "joiner", who.Name)
 	lp.handle(protocol.Wish{Join: []Member{who}})
+}
+
+// welcomed hears that a member has taken the wish in.
+func (lp *loop) welcomed(l *link, body []byte) {
+	var w welcome
+	if err := json.Unmarshal(body, &w); err != nil {
+		l.conn.Close(fmt.Errorf("a welcome that cannot be read: %w", err))
+		return
+	}
+	if l == lp.joining.link {
+		lp.joining.welcome, lp.measuring.model = true, w.Model
+	}
 }
 
 // refused takes a member's refusal.

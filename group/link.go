@@ -18,6 +18,7 @@ const (
 	typeMessage                  // of protocol.Machine
 	typePlan                     // what the vector consists of, to one that has another
 	typeJoin                     // let me in
+	typeWelcome                  // you will be, and what to know before
 	typeRefuse                   // why not
 	typeDrain                    // leave at the next step
 	typeWant                     // who has the state?
@@ -74,7 +75,8 @@ type stashed struct {
 
 var _ fabric.Handler = (*link)(nil)
 
-func dataFrame(t uint8) bool { return t >= reduce.FirstType && t <= reduce.LastType }
+// dataFrame says whether a frame belongs to a view's data plane.
+func dataFrame(t uint8) bool { return t >= reduce.FirstType && t <= reduce.LastType || callFrame(t) }
 
 // Body implements fabric.Handler.
 func (l *link) Body(_ fabric.Conn, h fabric.Header) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"millrace.dev/fabric"
+	"millrace.dev/group/collective"
 	"millrace.dev/group/protocol"
 	"millrace.dev/group/reduce"
 	"millrace.dev/group/shm"
@@ -35,7 +36,9 @@ type loop struct {
 	current current
 	forming *forming
 	transfer
-	later []func() // events of an epoch that is not in force here yet
+	measuring measuring
+	callers   []chan *collective.Engine
+	later     []func() // events of an epoch that is not in force here yet
 
 	broken      error // why the step cannot be reduced in this view, and since when
 	brokenSince time.Time
@@ -192,7 +195,11 @@ func (lp *loop) handle(e protocol.Event) {
 		return
 	}
 	// The machine reuses the slice, and carrying out an action may lead to another event.
-	for _, a := range slices.Clone(lp.machine.Handle(time.Now(), e)) {
+	machine := lp.machine
+	for _, a := range slices.Clone(machine.Handle(time.Now(), e)) {
+		if lp.machine != machine || lp.err != nil {
+			return // its incarnation is over
+		}
 		lp.act(a)
 	}
 }
@@ -334,6 +341,8 @@ func (lp *loop) control(l *link, h fabric.Header, body []byte) {
 		lp.compare(l, body)
 	case typeJoin:
 		lp.wish(l, body)
+	case typeWelcome:
+		lp.welcomed(l, body)
 	case typeRefuse:
 		lp.refused(l, body)
 	case typeAsk:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"millrace.dev/fabric"
+	"millrace.dev/group/collective"
 	"millrace.dev/group/reduce"
 )
 
@@ -12,8 +13,10 @@ type plane struct {
 	epoch   uint64
 	ranks   map[ID]int
 	reducer reduce.Reducer
-	prepare func() error // before a step begins on it, on the trainer's goroutine
-	release func() error // frees what belongs to the view; after the last use
+	engine  *collective.Engine // of the named calls
+	reason  string             // why this reducer
+	prepare func() error       // before a step begins on it, on the trainer's goroutine
+	release func() error       // frees what belongs to the view; after the last use
 
 	canceled bool // of the loop
 }
@@ -39,6 +42,9 @@ func (p *plane) body(from ID, h fabric.Header) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if callFrame(h.Type) {
+		return p.engine.Body(rank, h)
+	}
 	return p.reducer.Body(rank, h)
 }
 
@@ -46,6 +52,9 @@ func (p *plane) frame(from ID, h fabric.Header, body []byte) error {
 	rank, err := p.rank(from)
 	if err != nil {
 		return err
+	}
+	if callFrame(h.Type) {
+		return p.engine.Frame(rank, h, body)
 	}
 	return p.reducer.Frame(rank, h, body)
 }
@@ -69,5 +78,6 @@ func (p *plane) closed(from ID) {
 	}
 	if rank, member := p.ranks[from]; member {
 		p.reducer.Closed(rank)
+		p.engine.Closed(rank)
 	}
 }

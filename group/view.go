@@ -21,6 +21,10 @@ type forming struct {
 
 // install puts a view into force.
 func (lp *loop) install(a protocol.Install) {
+	if a.First && !lp.joining.welcome {
+		lp.rejoin() // the member that took the wish in died before it could say what to know
+		return
+	}
 	if a.First {
 		lp.account = account{Progress: Progress{Step: a.Change.Committed}}
 	}
@@ -74,7 +78,6 @@ func (lp *loop) enter(view View, reason string) {
 	lp.reason = reason
 	lp.config.Logger.Info("a view is in force", "worker", lp.self.Name, "epoch", view.Epoch, "members", len(view.Members), "reason", reason)
 	lp.w.view.Store(&view)
-	lp.decide(view)
 	lp.forming = &forming{}
 	lp.mesh.follow(view)
 	lp.form()
@@ -99,20 +102,29 @@ func (lp *loop) form() {
 		}
 		conns[rank] = l.conn
 	}
-	if lp.door == nil || len(view.Members) == 1 || !oneHost(view) {
-		lp.formRing(p, conns)
+	if err := lp.newEngine(p, conns); err != nil {
+		lp.fail(err)
 		return
 	}
-	lp.attach(p, conns)
+	switch hosts := hosts(view); {
+	case len(view.Members) == 1:
+		lp.formOver(p, conns, "the worker is alone")
+	case hosts > 1:
+		lp.formOver(p, conns, fmt.Sprintf("the members run on %d machines", hosts))
+	case lp.door == nil:
+		lp.formOver(p, conns, "this system cannot share memory")
+	default:
+		lp.attach(p, conns)
+	}
 }
 
-func oneHost(v View) bool {
+// hosts counts the machines of a view.
+func hosts(v View) int {
+	seen := map[string]bool{}
 	for _, m := range v.Members {
-		if m.Host != v.Members[0].Host {
-			return false
-		}
+		seen[m.Host] = true
 	}
-	return true
+	return len(seen)
 }
 
 // attach makes the data plane of shared memory, and that of the ring where it cannot be had.
@@ -150,26 +162,31 @@ func (lp *loop) attached(f *forming, p *plane, conns []fabric.Conn, team *shm.Te
 		lp.fail(&PlanError{Member: lp.mesh.view.Members[mismatch.Rank].Name, Rank: mismatch.Rank, What: mismatch.What})
 	case err != nil:
 		lp.config.Logger.Info("the members share no memory", "worker", lp.self.Name, "err", err)
-		lp.formRing(p, conns)
+		lp.formOver(p, conns, fmt.Sprintf("the members cannot share memory (%v)", err))
 	default:
 		p.reducer, p.release = team, team.Close
+		p.reason = fmt.Sprintf("all %d members run on one machine and share memory: each sums its part of all gradients in place, and no byte is copied", len(conns))
 		lp.formed(p)
 	}
 }
 
-// formRing makes the data plane of connections.
-func (lp *loop) formRing(p *plane, conns []fabric.Conn) {
+// formOver makes the data plane of connections; why says why it is not that of shared memory.
+func (lp *loop) formOver(p *plane, conns []fabric.Conn, why string) {
 	memory := lp.w.memory
-	step, err := collective.NewStep(collective.StepConfig{
+	reducer, choice, err := collective.NewReducer(collective.StepConfig{
 		Epoch: p.epoch, Rank: p.ranks[lp.self.ID], Size: len(conns),
 		Gradients: memory.gradients(), Result: memory.mean(),
 		Send: sender(conns),
-	})
+	}, fabric.System, lp.measuring.model)
 	if err != nil {
 		lp.fail(err)
 		return
 	}
-	p.reducer, p.prepare = step, memory.own
+	p.reducer, p.prepare = reducer, memory.own
+	p.reason = choice.Reason()
+	if why != "" {
+		p.reason = why + "; " + p.reason
+	}
 	lp.formed(p)
 }
 
@@ -189,6 +206,8 @@ func (lp *loop) formed(p *plane) {
 			l.conn.Close(err)
 		}
 	}
+	lp.measure(p)
+	lp.serveCallers()
 	lp.config.Logger.Debug("data can move", "worker", lp.self.Name, "epoch", p.epoch, "algorithm", p.reducer.Algorithm())
 	lp.offer()
 }
@@ -216,6 +235,8 @@ func (lp *loop) dismantle(reason error) {
 	}
 	p.canceled = true
 	p.reducer.Cancel(reason)
+	p.engine.Cancel(reason)
+	lp.measuring.plane = nil
 	if lp.w.desk.withdraw(p) {
 		lp.draining = p
 	} else {

@@ -74,10 +74,10 @@ func (c *Config) fill() error {
 		return fmt.Errorf("an epoch of %d samples and a batch of %d", c.Data.Samples, c.Data.Batch)
 	}
 	if c.Self.ID == 0 {
-		c.Self.ID = newID()
+		c.Self.ID = NewID()
 	}
 	if c.Self.Host == "" {
-		c.Self.Host = bootID()
+		c.Self.Host = ThisHost()
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = DefaultHeartbeat
