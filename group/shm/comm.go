@@ -96,7 +96,11 @@ func (c *Comm) join(ctx context.Context, d *Door) error {
 		if rank == me {
 			continue
 		}
-		stage, err := mapPeer(fds[0], size)
+		_, err := checkPeer(fds[0], size)
+		var stage []byte
+		if err == nil {
+			stage, err = mapPeer(fds[0], size)
+		}
 		if err != nil {
 			return unsupported(fmt.Sprintf("mapping the memory of rank %d", rank), err)
 		}

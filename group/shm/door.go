@@ -24,6 +24,7 @@ const (
 type Door struct {
 	id       uint64
 	listener *net.UnixListener
+	stock    stock
 
 	mu      sync.Mutex
 	closed  bool
@@ -68,6 +69,7 @@ func Open(id uint64) (*Door, error) {
 	d := &Door{
 		id: id, listener: listener, change: make(chan struct{}),
 		visits: map[visitKey]*visit{}, inside: map[*net.UnixConn]struct{}{},
+		stock: stock{vectors: map[uint64]*mapping{}},
 	}
 	d.workers.Add(1)
 	go d.listen()
@@ -89,6 +91,7 @@ func (d *Door) Close() error {
 	d.changed()
 	d.mu.Unlock()
 	d.workers.Wait()
+	d.stock.close()
 	return err
 }
 

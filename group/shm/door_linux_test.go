@@ -102,6 +102,15 @@ func TestDoorTakesNothingButOffers(t *testing.T) {
 	d := all[0].door
 	good := offer{use: useTeam, epoch: 1, from: 5, to: d.id, n: 2}
 	r := rand.New(rand.NewPCG(1, 1))
+	again := func(epoch uint64) { // with a spare share at its end
+		mustAttach(t, epoch, all)
+		oneStep(t, all)
+		for _, w := range all {
+			w.get().Close() //nolint:errcheck // always nil
+			w.door.stock.filling.Wait()
+		}
+	}
+	again(1)
 	one := memory(t, 4096, sealed, 0)
 	before, _ := resources(t)
 	for i := range 200 {
@@ -136,10 +145,7 @@ func TestDoorTakesNothingButOffers(t *testing.T) {
 		}
 		c.Close()
 	}
-	mustAttach(t, 1, all)
-	for _, w := range all {
-		w.get().Close() //nolint:errcheck // always nil
-	}
+	again(2)
 	for range 1000 {
 		d.mu.Lock()
 		inside, visits := len(d.inside), len(d.visits)
@@ -218,4 +224,57 @@ func FuzzOffer(f *testing.F) {
 			t.Errorf("%+v is read back as %+v, %v", parsed, again, err)
 		}
 	})
+}
+
+// oneStep does a step and ends the view, so that all of the step is over.
+func oneStep(t *testing.T, view []*worker) {
+	t.Helper()
+	var results []chan outcome
+	for _, w := range view {
+		results = append(results, w.begin(1, 1))
+		w.get().Ready(0, len(w.vector.g))
+	}
+	for i, w := range view {
+		if got := <-results[i]; got.err != nil {
+			t.Fatal(got.err)
+		}
+		w.get().Cancel(ErrClosed)
+		<-w.get().stopped
+	}
+}
+
+// A new view takes over the mappings of the members that stay, and has a share that no view had before.
+func TestNextViewFindsWhatIsThere(t *testing.T) {
+	all := newWorkers(t, 3, 100_000)
+	files := map[uint64]bool{}
+	var first []byte
+	for epoch := range uint64(4) {
+		mustAttach(t, epoch, all[:3-epoch%2])
+		oneStep(t, all[:3-epoch%2])
+		for _, w := range all {
+			w.door.stock.filling.Wait()
+		}
+		team := all[0].get()
+		file, err := checkPeer(team.share.fd, 1)
+		if err != nil || files[file] {
+			t.Fatalf("epoch %d has a share of a view before: %v", epoch, err)
+		}
+		files[file] = true
+		if epoch == 0 {
+			first = team.vectors[0].mem
+		}
+		if now := team.vectors[0].mem; &now[0] != &first[0] {
+			t.Errorf("epoch %d maps the vector of a member anew", epoch)
+		}
+		if want := int(2 - epoch%2); len(all[0].door.stock.vectors) != want {
+			t.Errorf("epoch %d: %d vectors are mapped, want %d", epoch, len(all[0].door.stock.vectors), want)
+		}
+		spare := all[0].door.stock.spare
+		if spare == nil {
+			t.Fatalf("epoch %d: no spare share", epoch)
+		}
+		if inode, err := checkPeer(spare.fd, newLayout(100_000, os.Getpagesize(), 2).shareBytes()); err != nil || files[inode] {
+			t.Fatalf("epoch %d: the spare share has been used: %v", epoch, err)
+		}
+	}
 }

@@ -47,27 +47,38 @@ func fill(fd, bytes int, own bool) ([]byte, error) {
 	return mem, nil
 }
 
-// mapPeer maps a peer's file for reading, after its seals and then its size are found right.
-func mapPeer(fd, bytes int) ([]byte, error) {
+// checkPeer finds out whether the first bytes of a peer's file can be mapped safely: whether it is sealed, and then
+// whether it is large enough and has all its pages. It returns the file's number.
+func checkPeer(fd, bytes int) (file uint64, err error) {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
-		return nil, fmt.Errorf("not a file of memory: %w", err)
+		return 0, fmt.Errorf("not a file of memory: %w", err)
 	}
 	if seals&sealed != sealed {
-		return nil, errors.New("the file of memory is not sealed")
+		return 0, errors.New("the file of memory is not sealed")
 	}
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
-		return nil, os.NewSyscallError("fstat", err)
+		return 0, os.NewSyscallError("fstat", err)
 	}
-	if stat.Size != int64(bytes) {
-		return nil, fmt.Errorf("the file of memory has %d bytes instead of %d", stat.Size, bytes)
+	if stat.Size < int64(bytes) {
+		return 0, fmt.Errorf("the file of memory has %d bytes instead of %d", stat.Size, bytes)
 	}
 	if stat.Blocks*512 < stat.Size {
-		return nil, errors.New("the file of memory has holes, which might not be filled when they are read")
+		return 0, errors.New("the file of memory has holes, which might not be filled when they are read")
 	}
+	return stat.Ino, nil
+}
+
+// mapPeer maps the first bytes of a peer's file, which has been checked, for reading.
+func mapPeer(fd, bytes int) ([]byte, error) {
 	mem, err := unix.Mmap(fd, 0, bytes, unix.PROT_READ, unix.MAP_SHARED)
 	return mem, os.NewSyscallError("mmap", err)
+}
+
+// populate makes the first writes to memory of a file cheap, where the system can (since Linux 5.14).
+func populate(mem []byte) {
+	unix.Madvise(mem, unix.MADV_POPULATE_WRITE) //nolint:errcheck // only time is lost
 }
 
 // reserve makes writable memory of this process alone that other mappings can replace.

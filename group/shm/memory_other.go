@@ -14,6 +14,10 @@ func create(string, int, bool) (int, []byte, error) { return -1, nil, errSystem 
 
 func mapPeer(int, int) ([]byte, error) { return nil, errSystem }
 
+func checkPeer(int, int) (uint64, error) { return 0, errSystem }
+
+func populate([]byte) {}
+
 func mapOver([]byte, int, int64) error { return errSystem }
 
 func reserve(int) ([]byte, error) { return nil, errSystem }

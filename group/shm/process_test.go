@@ -44,8 +44,7 @@ type answer struct {
 	Error   string
 	Facts   reduce.Facts
 	Seconds float64
-	Files   int
-	Maps    int
+	CPU     float64 // seconds
 }
 
 // member is a worker in a process of its own.
@@ -288,6 +287,8 @@ func gradients(g []float32, seed uint64, number int) {
 }
 
 func (p *process) obey(o order) (a answer, err error) {
+	before := cpuSeconds()
+	defer func() { a.CPU = cpuSeconds() - before }()
 	w := p.worker
 	switch o.Do {
 	case "hello":
@@ -295,10 +296,12 @@ func (p *process) obey(o order) (a answer, err error) {
 		if old := w.get(); old != nil {
 			old.Close() //nolint:errcheck // always nil
 		}
+		start := time.Now()
 		team, err := w.door.Attach(bounded(), Config{View: p.makeView(o), Vector: w.vector, Mean: w.mean})
 		w.mu.Lock()
 		w.team = team
 		w.mu.Unlock()
+		a.Seconds = time.Since(start).Seconds()
 		return a, err
 	case "start": // and do not wait
 		gradients(w.vector.g, o.Seed, p.number)
@@ -343,6 +346,12 @@ func (p *process) obey(o order) (a answer, err error) {
 		err = fmt.Errorf("unknown order %q", o.Do)
 	}
 	return a, err
+}
+
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u) //nolint:errcheck // fails for wrong arguments only
+	return float64(u.Utime.Nano()+u.Stime.Nano()) * 1e-9
 }
 
 // start begins a step and gets ready in a random order.
@@ -530,5 +539,34 @@ func BenchmarkSteps(b *testing.B) {
 				o.Step += 100
 			}
 		})
+	}
+}
+
+// BenchmarkNextView tells what a view costs after a member of four has died.
+func BenchmarkNextView(b *testing.B) {
+	for b.Loop() {
+		members := startMembers(b, 4, 25_600_000)
+		view := order{Do: "attach", Epoch: 1, Members: numbers(members)}
+		steps := order{Do: "throughput", Times: 1}
+		all(b, members, view)
+		all(b, members, steps)
+		time.Sleep(200 * time.Millisecond)
+		members[3].kill(b)
+		members = members[:3]
+		view.Epoch, view.Members = 2, numbers(members)
+		attach := all(b, members, view)[0]
+		steps.Step = 10
+		first := all(b, members, steps)[0]
+		steps.Step, steps.Times = 20, 10
+		usual := all(b, members, steps)[0]
+		b.ReportMetric(1e3*attach.Seconds, "ms/attach")
+		b.ReportMetric(1e3*attach.CPU, "CPU-ms/attach")
+		b.ReportMetric(1e3*first.Seconds, "ms/first")
+		b.ReportMetric(1e3*first.CPU, "CPU-ms/first")
+		b.ReportMetric(1e3*usual.Seconds, "ms/usual")
+		b.ReportMetric(1e2*usual.CPU, "CPU-ms/usual")
+		for _, m := range members {
+			m.in.Close()
+		}
 	}
 }

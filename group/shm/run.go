@@ -20,6 +20,9 @@ func (t *Team) run() {
 			t.Cancel(err)
 		}
 		t.finish(facts, err)
+		if tag == 1 { // not sooner: this step may be the first after a death, which somebody waits for
+			t.stock.refill(newLayout(t.layout.elements, t.layout.page, max(2, t.layout.n-1)).shareBytes())
+		}
 	}
 }
 
@@ -175,7 +178,7 @@ const stripe = 8192
 // sum computes this member's segment of a block.
 func (t *Team) sum(block int) error {
 	lo, hi := t.layout.segment(block, t.config.Rank)
-	to := floats(t.share[t.layout.slotAt(block):])
+	to := floats(t.share.mem[t.layout.slotAt(block):])
 	scale := reduce.Scale(t.facts.Weight)
 	for at := lo; at < hi; at += stripe {
 		if err := t.stop(); err != nil {

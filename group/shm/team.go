@@ -40,13 +40,15 @@ type Config struct {
 
 // Team reduces the steps of one view. It is a reduce.Reducer, made by Door.Attach and to be closed.
 type Team struct {
-	config Config
-	layout layout
-	boards []board
-	g      [][]float32 // by rank
-	share  []byte      // own
-	peers  [][]byte    // mappings of peers' files
-	fds    []int       // shares by rank
+	config  Config
+	layout  layout
+	boards  []board
+	g       [][]float32 // by rank
+	share   *share      // own
+	shown   [][]byte    // boards of peers' shares
+	vectors []*mapping  // of peers
+	fds     []int       // shares by rank
+	stock   *stock
 
 	poke     chan struct{} // something may be possible now
 	canceled chan struct{}
@@ -84,7 +86,7 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 	}
 	t := &Team{
 		config: config,
-		layout: newLayout(elements, os.Getpagesize(), n),
+		layout: newLayout(elements, os.Getpagesize(), n), stock: &d.stock,
 		boards: make([]board, n), g: make([][]float32, n), fds: make([]int, n),
 		poke: make(chan struct{}, 1), canceled: make(chan struct{}), stopped: make(chan struct{}),
 	}
@@ -98,18 +100,19 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 		t.unmap()
 		return nil, err
 	}
+	d.stock.keep(config.IDs)
 	go t.run()
 	return t, nil
 }
 
 func (t *Team) attach(ctx context.Context, d *Door) error {
 	me := t.config.Rank
-	fd, share, err := create("millrace-share", t.layout.shareBytes(), true)
+	own, err := d.stock.take(t.layout.shareBytes())
 	if err != nil {
 		return err
 	}
-	t.share, t.fds[me] = share, fd
-	t.boards[me], t.g[me] = boardOf(share, t.layout.boardBytes()), t.config.Vector.g
+	t.share, t.fds[me] = own, own.fd
+	t.boards[me], t.g[me] = boardOf(own.mem, t.layout.boardBytes()), t.config.Vector.g
 	vector, err := readOnly(t.config.Vector.fd)
 	if err != nil {
 		return unsupported("opening one's own memory again", err)
@@ -119,14 +122,14 @@ func (t *Team) attach(ctx context.Context, d *Door) error {
 		use: useTeam, epoch: t.config.Epoch, from: d.id, rank: uint32(me), n: uint32(t.layout.n),
 		page: uint32(t.layout.page), elements: uint64(t.layout.elements), plan: t.config.Plan,
 	}
-	m, err := d.meet(ctx, mine, t.config.IDs, []int{vector, fd})
+	m, err := d.meet(ctx, mine, t.config.IDs, []int{vector, own.fd})
 	defer m.close()
 	if err != nil {
 		return err
 	}
 	for rank := range m.fds {
 		if rank != me {
-			if err := t.mapPeer(rank, m.fds[rank]); err != nil {
+			if err := t.mapPeers(rank, m.fds[rank]); err != nil {
 				return unsupported(fmt.Sprintf("mapping the memory of rank %d", rank), err)
 			}
 			t.fds[rank], m.fds[rank] = m.fds[rank][1], m.fds[rank][:1]
@@ -135,34 +138,42 @@ func (t *Team) attach(ctx context.Context, d *Door) error {
 	return m.agree(ctx)
 }
 
-func (t *Team) mapPeer(rank int, fds []int) error {
-	g, err := mapPeer(fds[0], t.layout.vectorBytes())
+func (t *Team) mapPeers(rank int, fds []int) error {
+	v, err := t.stock.vector(t.config.IDs[rank], fds[0], t.layout.vectorBytes())
 	if err != nil {
 		return err
 	}
-	t.peers = append(t.peers, g)
-	t.g[rank] = floats(g)[:t.layout.elements]
-	share, err := mapPeer(fds[1], t.layout.shareBytes())
+	t.vectors = append(t.vectors, v)
+	t.g[rank] = floats(v.mem)[:t.layout.elements]
+	if _, err := checkPeer(fds[1], t.layout.shareBytes()); err != nil {
+		return err
+	}
+	shown, err := mapPeer(fds[1], t.layout.boardBytes()) // the rest is shown by the Mean
 	if err != nil {
 		return err
 	}
-	t.peers = append(t.peers, share)
-	t.boards[rank] = boardOf(share, t.layout.boardBytes())
+	t.shown = append(t.shown, shown)
+	t.boards[rank] = boardOf(shown, t.layout.boardBytes())
 	return nil
 }
 
 // unmap frees all that belongs to the view. What the Mean shows stays until it shows something else.
 func (t *Team) unmap() {
-	for _, fd := range t.fds {
-		if fd >= 0 {
+	for rank, fd := range t.fds {
+		if fd >= 0 && rank != t.config.Rank {
 			closeFiles([]int{fd})
 		}
 	}
-	for _, mem := range t.peers {
+	for _, mem := range t.shown {
 		unmap(mem)
 	}
-	unmap(t.share)
-	t.fds, t.peers, t.share = nil, nil, nil
+	for _, v := range t.vectors {
+		t.stock.giveBack(v)
+	}
+	if t.share != nil {
+		t.share.free()
+	}
+	t.fds, t.shown, t.vectors, t.share = nil, nil, nil, nil
 }
 
 // Close cancels what is under way, waits until nothing writes any more and unmaps the view's memory. The result of the
