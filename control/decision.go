@@ -19,6 +19,8 @@ type Decision struct {
 	Signals []Signal     `json:"signals,omitempty"` // what it rests on
 	Expect  *Expectation `json:"expect,omitempty"`  // nil when nothing can be measured, as after a stop
 	Trial   bool         `json:"trial,omitempty"`   // made to learn what the setting brings
+	// Elsewhere: no policy of this loop proposed it; see Taken.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 
 	// What happened later; these are records of their own in the journal.
 	Observed *Outcome `json:"observed,omitempty"`

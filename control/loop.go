@@ -130,7 +130,7 @@ func (l *Loop) propose(point uint64, now time.Time) (accepted []Decision, err er
 		if !wanted || changed[p.Subject()] {
 			continue
 		}
-		d, err := l.accept(p, proposal, point, now)
+		d, err := l.accept(Taken{p.Name(), p.Subject(), proposal}, false, point, now)
 		if err != nil {
 			return accepted, err
 		}
@@ -140,11 +140,21 @@ func (l *Loop) propose(point uint64, now time.Time) (accepted []Decision, err er
 	return accepted, nil
 }
 
-func (l *Loop) accept(p Policy, proposal Proposal, point uint64, now time.Time) (Decision, error) {
+// Take records a decision that is in force already.
+func (l *Loop) Take(t Taken, point uint64, now time.Time) error {
+	l.deciding.Lock()
+	defer l.deciding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.accept(t, true, point, now)
+	return err
+}
+
+func (l *Loop) accept(t Taken, elsewhere bool, point uint64, now time.Time) (Decision, error) {
 	d := Decision{
-		ID: l.journal.newestDecision() + 1, Time: now, Point: point, Policy: p.Name(), Subject: p.Subject(),
-		Old: l.history.Setting(p.Subject()), New: proposal.New,
-		Reason: proposal.Reason, Signals: proposal.Signals, Expect: proposal.Expect, Trial: proposal.Trial,
+		ID: l.journal.newestDecision() + 1, Time: now, Point: point, Policy: t.Policy, Subject: t.Subject,
+		Old: l.history.Setting(t.Subject), New: t.New, Elsewhere: elsewhere,
+		Reason: t.Reason, Signals: t.Signals, Expect: t.Expect, Trial: t.Trial,
 	}
 	if !d.New.finite() {
 		return d, fmt.Errorf("policy %q proposes %v for %q", d.Policy, d.New, d.Subject)

@@ -23,6 +23,13 @@ type Proposal struct {
 	Trial   bool // made to learn what the setting brings
 }
 
+// Taken is a decision that was made elsewhere, as by all workers of a group together, and is in force
+// already. Policy names who made it.
+type Taken struct {
+	Policy, Subject string
+	Proposal
+}
+
 // Direction says which values of a signal are better.
 type Direction int
 

@@ -145,7 +145,7 @@ func ReadDecisions(path string) ([]Decision, Summary, error) {
 }
 
 // Replay asks the policies again over the signals and points of a journal and
-// returns what they decide. A decision that differs from the recorded one is
+// returns what they decide; what was decided elsewhere it takes as recorded. A decision that differs from the recorded one is
 // an error that names both.
 func Replay(path string, policies []Policy) ([]Decision, error) {
 	var recorded, derived []Decision
@@ -161,6 +161,8 @@ func Replay(path string, policies []Policy) ([]Decision, error) {
 			again, err := loop.propose(r.Mark.Point, r.Mark.Time)
 			derived = append(derived, again...)
 			return err
+		case r.Decision != nil && r.Decision.Elsewhere:
+			loop.restore(r)
 		case r.Decision != nil:
 			recorded = append(recorded, *r.Decision)
 		}
