@@ -343,7 +343,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 
 // TestThousandHosts passes a message round a ring of a thousand hosts.
 func TestThousandHosts(t *testing.T) {
-	const n, laps = 1000, 4
+	const n, laps = 1000, 2
 	w := New(1, Link{Min: ms, Max: 2 * ms})
 	next := make([]fabric.Conn, n)
 	came := 0
