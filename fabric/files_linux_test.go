@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
@@ -43,14 +42,7 @@ func temporary(t *testing.T, n int) []*os.File {
 	return files
 }
 
-func onLinux(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("open files travel on Linux only")
-	}
-}
-
 func TestFilesTravel(t *testing.T) {
-	onLinux(t)
 	server, client := network(t, Options{}), network(t, Options{})
 	at := newFileTaker()
 	l, err := server.Listen("unix:"+filepath.Join(t.TempDir(), "s"), func(Conn) (Handler, error) { return at, nil })
@@ -94,7 +86,6 @@ func TestFilesTravel(t *testing.T) {
 }
 
 func TestFilesThatNobodyTakesAreClosed(t *testing.T) {
-	onLinux(t)
 	files := temporary(t, 3)
 	server, client := network(t, Options{}), network(t, Options{})
 	at, from := newRecorder(), newRecorder()
@@ -118,7 +109,6 @@ func TestFilesThatNobodyTakesAreClosed(t *testing.T) {
 // TestFilesInTheMiddleAreBounded lets a stranger attach files to bytes that
 // announce none.
 func TestFilesInTheMiddleAreBounded(t *testing.T) {
-	onLinux(t)
 	server, at := network(t, Options{}), newFileTaker()
 	l, err := server.Listen("unix:"+filepath.Join(t.TempDir(), "s"), func(Conn) (Handler, error) { return at, nil })
 	if err != nil {
@@ -158,7 +148,6 @@ func TestFilesNeedAUnixSocket(t *testing.T) {
 }
 
 func TestFilesOverAPlainSocket(t *testing.T) {
-	onLinux(t)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
