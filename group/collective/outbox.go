@@ -27,7 +27,7 @@ type outbox struct {
 	flying         fifo[parcel] // what the fabric has
 	bytes          int          // flying
 	sent           func(error)
-	gate           func(bytes int) bool // whether a frame of this size may go now; nil for always
+	gate           func(*parcel) bool // whether a frame may go now; nil for always
 }
 
 func (o *outbox) push(p parcel) {
@@ -48,16 +48,19 @@ func (o *outbox) pump() {
 		if q.len() == 0 {
 			return
 		}
-		p := *q.at(0)
-		if o.gate != nil && !o.gate(len(p.body)) {
+		if o.gate != nil && !o.gate(q.at(0)) {
 			return
 		}
+		p := *q.at(0)
 		q.pop()
 		o.bytes += len(p.body) + fabric.HeaderSize
 		o.flying.push(p)
 		o.send(o.to, fabric.Bulk, p.h, p.body, o.sent)
 	}
 }
+
+// empty reports whether no frame is on its way.
+func (o *outbox) empty() bool { return o.forward.len()+o.fresh.len()+o.flying.len() == 0 }
 
 // landed notes that the fabric is done with the oldest frame, and returns it.
 func (o *outbox) landed() parcel {

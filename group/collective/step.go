@@ -69,6 +69,7 @@ type Step struct {
 	step     uint64 // the last that has begun, if any has
 	begun    bool
 	running  bool
+	due      bool // it waits until frames of the step before, which lie in the result, are on the wire
 	m        uint64
 	done     func(reduce.Facts, error)
 	facts    reduce.Facts
@@ -153,8 +154,16 @@ func (s *Step) Begin(step uint64, m uint64, done func(reduce.Facts, error)) {
 	s.missing, s.early = s.total, 0
 	clear(s.ready)
 	clear(s.segments)
+	if s.due = !s.out.empty(); !s.due {
+		s.open()
+	}
+	s.finish()
+}
+
+// open takes the result into use for the step that has begun.
+func (s *Step) open() {
 	if s.cfg.Size > 1 {
-		h := fabric.Header{Type: stepBegun, Epoch: s.cfg.Epoch, Step: step, Aux: uint64(len(s.cfg.Gradients))}
+		h := fabric.Header{Type: stepBegun, Epoch: s.cfg.Epoch, Step: s.step, Aux: uint64(len(s.cfg.Gradients))}
 		s.cfg.Send(s.left, fabric.Control, h, nil, nil)
 	}
 	kept := s.kept
@@ -162,10 +171,14 @@ func (s *Step) Begin(step uint64, m uint64, done func(reduce.Facts, error)) {
 	for _, f := range kept {
 		if err := s.takeKept(f); err != nil {
 			s.fail(err)
-			break
+			return
 		}
 	}
-	s.finish()
+	for c := range s.ready { // what became ready while the step was due
+		if int(s.ready[c]) == s.chunkLen(c) && s.err == nil {
+			s.start(c)
+		}
+	}
 }
 
 // takeKept puts a frame that came early in its place.
@@ -234,7 +247,7 @@ func (s *Step) Ready(lo, hi int) {
 		switch size := s.chunkLen(c); {
 		case int(s.ready[c]) > size:
 			s.fail(fmt.Errorf("collective: gradients within [%d, %d) are ready twice", lo, hi))
-		case int(s.ready[c]) == size:
+		case int(s.ready[c]) == size && !s.due:
 			s.start(c)
 		}
 		if s.err != nil {
@@ -372,14 +385,15 @@ func (s *Step) final(i int, h fabric.Header) {
 }
 
 // mayGo holds back what the right member could not put in its place.
-func (s *Step) mayGo(bytes int) bool {
-	if s.rightRuns && s.rightStep >= s.step {
+func (s *Step) mayGo(p *parcel) bool {
+	if s.rightRuns && s.rightStep >= p.h.Step || p.h.Step != s.step { // a step that is complete here has begun everywhere
 		return true
 	}
-	if s.early+bytes+fabric.HeaderSize > EarlyStep {
+	size := len(p.body) + fabric.HeaderSize
+	if s.early+size > EarlyStep {
 		return false
 	}
-	s.early += bytes + fabric.HeaderSize
+	s.early += size
 	return true
 }
 
@@ -389,8 +403,12 @@ func (s *Step) sent(error) {
 	s.out.landed()
 	if s.err == nil {
 		s.out.pump()
+		if s.due && s.out.empty() {
+			s.due = false
+			s.open()
+		}
 	}
-	s.mu.Unlock()
+	s.finish()
 }
 
 // bytesOf is the memory of x.

@@ -173,6 +173,52 @@ func takeSteps(rt *rapid.T, w *sim.World, trainers []*trainer, seed uint64) {
 	}
 }
 
+// Steps may follow each other without a commit in between, as long as the gradients stay.
+func TestStepsBackToBack(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		n := 2 + rng.IntN(3)
+		trainers, members := newTrainers(t, n, 1+rng.IntN(6*reduce.Chunk), rng)
+		w := simulated(t, seed, sim.Link{Min: 10 * time.Microsecond, Max: 2 * time.Millisecond, Bandwidth: 1e9}, members)
+		g := [][]float32{}
+		m := make([]uint64, n)
+		for rank, tr := range trainers {
+			g, m[rank] = append(g, tr.g), 1+uint64(rank)
+		}
+		want := make([]float32, len(g[0]))
+		facts, err := reduce.Serial(reduce.Ring, g, m, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const steps = 4
+		ends := make([]int, n)
+		for rank, tr := range trainers {
+			var next func()
+			next = func() {
+				if ends[rank] == steps {
+					return
+				}
+				tr.Begin(uint64(ends[rank]), m[rank], func(f reduce.Facts, err error) {
+					if i := sameBits(tr.r, want); i >= 0 || err != nil || f != facts {
+						t.Errorf("seed %d: rank %d, step %d: %+v, %v, element %d", seed, rank, ends[rank], f, err, i)
+					}
+					ends[rank]++
+					w.AfterFunc(0, next)
+				})
+				tr.readyAll(rng)
+			}
+			next()
+		}
+		w.Run(10 * time.Second)
+		for rank := range ends {
+			if ends[rank] != steps {
+				_, what := trainers[rank].Waiting()
+				t.Fatalf("seed %d: rank %d has done %d steps and waits for %s", seed, rank, ends[rank], what)
+			}
+		}
+	}
+}
+
 // A member that is late keeps no more of a step than it may, and its neighbour waits.
 func TestStepKeepsLittleOfAStepToCome(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -35,12 +35,12 @@ func (s *Step) strange(h fabric.Header, why string) error {
 
 // current reports whether a frame is of the step that runs.
 func (s *Step) current(h fabric.Header) bool {
-	return s.running && s.err == nil && h.Epoch == s.cfg.Epoch && h.Step == s.step
+	return s.running && !s.due && s.err == nil && h.Epoch == s.cfg.Epoch && h.Step == s.step
 }
 
 // coming reports whether a frame is of a step that is yet to begin.
 func (s *Step) coming(h fabric.Header) bool {
-	return s.err == nil && h.Epoch == s.cfg.Epoch && (!s.begun || h.Step > s.step)
+	return s.err == nil && h.Epoch == s.cfg.Epoch && (!s.begun || h.Step > s.step || s.due && h.Step == s.step)
 }
 
 // Body says where the body of a frame goes: into the result, if its step runs.
