@@ -43,14 +43,14 @@ func libraries() map[string]library {
 		"mpi": {"Open MPI", output("mpirun", "--version"), "mpi_yield_when_idle, no binding, shared memory (vader); in place; several buffers in a row",
 			func(n int, dir string) []*exec.Cmd {
 				cmd := exec.Command("mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-					"--mca", "mpi_yield_when_idle", "1", "-np", strconv.Itoa(n), bench+"/work/mpi_rank")
+					"--mca", "mpi_yield_when_idle", "1", "-np", strconv.Itoa(n), filepath.Join(bench, "work", "mpi_rank"))
 				cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 				return []*exec.Cmd{cmd}
 			}},
 		"kungfu": {"KungFu", output("git", "-C", kungFu(), "rev-parse", "--short=12", "HEAD"), "strategy STAR (its best on one machine), Unix sockets; tensors of a step side by side",
 			func(n int, dir string) []*exec.Cmd {
-				cmd := exec.Command(bench+"/work/kungfu-run", "-q", "-np", strconv.Itoa(n), "-H", fmt.Sprintf("127.0.0.1:%d", n), "-strategy", "STAR",
-					"-logdir", dir, bench+"/work/kungfu_rank")
+				cmd := exec.Command(filepath.Join(bench, "work", "kungfu-run"), "-q", "-np", strconv.Itoa(n), "-H", fmt.Sprintf("127.0.0.1:%d", n), "-strategy", "STAR",
+					"-logdir", dir, filepath.Join(bench, "work", "kungfu_rank"))
 				return []*exec.Cmd{cmd}
 			}},
 	}
