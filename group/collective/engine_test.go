@@ -595,3 +595,68 @@ func TestOverSockets(t *testing.T) {
 		checkEdges(t, before, edges(members), 4*count, n)
 	}
 }
+
+// Calls of all kinds at once over real sockets, where callbacks come from many goroutines.
+func TestMixedCallsOverSockets(t *testing.T) {
+	const n = 4
+	calls := 40
+	if testing.Short() {
+		calls = 12
+	}
+	workers, members := newWorkers(t, n, 16<<10, func(int) fabric.Clock { return fabric.System })
+	overSockets(t, "unix", members)
+	rng := rand.New(rand.NewPCG(1, 7))
+	ops := make([]operation, calls)
+	sources, weights := make([][]Buffer, calls), make([][]uint64, calls)
+	for i := range ops {
+		o := operation{kind: Kind(1 + rng.IntN(5)), op: Op(1 + rng.IntN(4)), typ: allTypes[rng.IntN(len(allTypes))], n: n,
+			count: rng.IntN(30000), root: rng.IntN(n), inPlace: rng.IntN(2) == 0}
+		for o.algorithm == Auto || !o.algorithm.Can(o.kind) {
+			o.algorithm = Algorithm(1 + rng.IntN(int(Star)))
+		}
+		if o.typ.float() && rng.IntN(2) == 0 {
+			o.op = WeightedMean
+		}
+		ops[i], sources[i], weights[i] = o, make([]Buffer, n), make([]uint64, n)
+		for rank := range n {
+			sources[i][rank], weights[i][rank] = fillBuffer(makeBuffer(o.typ, o.count), rng), uint64(rng.IntN(3))
+		}
+	}
+	fail := make(chan error, n)
+	for rank, w := range workers {
+		order := rng.Perm(calls)
+		go func() { fail <- runMixed(t, w, rank, order, ops, sources, weights) }()
+	}
+	for range n {
+		if err := <-fail; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// runMixed is one member's part: it starts all calls in its own order, then checks each.
+func runMixed(t *testing.T, w *worker, rank int, order []int, ops []operation, sources [][]Buffer, weights [][]uint64) error {
+	started, results := make([]*Call, len(ops)), make([]Buffer, len(ops))
+	for _, i := range order {
+		r, dst := ops[i].request(rank, sources[i][rank], weights[i][rank])
+		r.Name = fmt.Sprint("op", i)
+		c, err := w.Start(r)
+		if err != nil {
+			return fmt.Errorf("%v: rank %d: %w", ops[i], rank, err)
+		}
+		started[i], results[i] = c, dst
+	}
+	for i, c := range started {
+		if err := c.Wait(t.Context()); err != nil {
+			return fmt.Errorf("%v: rank %d: %w", ops[i], rank, err)
+		}
+		want, err := ops[i].want(rank, c.Choice().Algorithm, sources[i], weights[i])
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(results[i].bytes, want.bytes) {
+			return fmt.Errorf("%v: rank %d has another result than the serial reference", ops[i], rank)
+		}
+	}
+	return nil
+}
