@@ -13,10 +13,8 @@ import (
 )
 
 const (
-	// pieceBytes is how a Comm cuts buffers.
-	pieceBytes = 128 << 10
 	// slots is the number of pieces that a member can be ahead of the others.
-	slots = 8
+	slots = 4
 	// directBytes is the size up to which every member sums whole pieces by itself, whatever their number: one round
 	// of messages instead of two.
 	directBytes = 16 << 10
@@ -31,6 +29,7 @@ type Comm struct {
 	view   View
 	boards []commBoard
 	stages [][]byte // by rank: slots of input, then slots of output
+	piece  int      // bytes
 	own    []byte   // mapping of the own file
 	peers  [][]byte
 	spins  bool
@@ -57,8 +56,8 @@ func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
 	n := len(view.IDs)
 	c := &Comm{
 		view: view, boards: make([]commBoard, n), stages: make([][]byte, n), parts: make([][]byte, n),
-		spins: n <= runtime.NumCPU(),
-		poke:  make(chan struct{}, 1), canceled: make(chan struct{}),
+		piece: pieceBytes(n), spins: n <= runtime.NumCPU(),
+		poke: make(chan struct{}, 1), canceled: make(chan struct{}),
 	}
 	if err := c.join(ctx, d); err != nil {
 		c.unmap()
@@ -67,14 +66,18 @@ func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
 	return c, nil
 }
 
+// pieceBytes is how buffers of n members are cut: each of them has a segment of 128 KiB to sum, so that waking the others
+// for it costs little beside the work, until the staging areas would not stay in a cache.
+func pieceBytes(n int) int { return min(n*128<<10, 1<<20) }
+
 // stageBytes is the size of a comm's file.
-func stageBytes() (board, all int) {
+func (c *Comm) stageBytes() (board, all int) {
 	board = roundUp(commWords*8, os.Getpagesize())
-	return board, board + 2*slots*pieceBytes
+	return board, board + 2*slots*c.piece
 }
 
 func (c *Comm) join(ctx context.Context, d *Door) error {
-	board, size := stageBytes()
+	board, size := c.stageBytes()
 	fd, own, err := create("millrace-stage", size, true)
 	if err != nil {
 		return err
@@ -185,7 +188,7 @@ func (c *Comm) AllReduce(ctx context.Context, buf []byte, op Operation) error {
 	p := &c.pass // here, so that it is not allocated
 	*p = pass{c: c, op: op, buf: buf, base: c.next, meta: op.hash(len(buf))}
 	defer func() { p.op, p.buf = Operation{}, nil }()
-	p.pieces = uint64((len(buf) + pieceBytes - 1) / pieceBytes)
+	p.pieces = uint64((len(buf) + c.piece - 1) / c.piece)
 	p.direct = len(c.view.IDs) == 2 || len(buf) <= directBytes
 	c.next += p.pieces
 	if err := p.run(ctx); err != nil {

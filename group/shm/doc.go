@@ -8,10 +8,14 @@
 // access can fail later, whatever the owner does.
 //
 //   - [Vector]: a worker's gradients g, for its whole life. S bytes.
-//   - the shares: of each view, the worker's board and the segments of r that it computes. About S/n bytes.
+//   - the shares: of each view, the worker's board and the segments of r that it computes. About S/n bytes, and S/(n-1)
+//     for a spare one, whose pages exist when somebody has died and a new view is waited for.
 //   - [Mean]: r. One range of addresses for the worker's life, whose pages are in each view those of all the
 //     members' shares, so that nothing is copied to anybody. No memory of its own but for page tables.
-//   - the staging area of a [Comm]: 2·8·128 KiB and a board, whatever the size of the buffers.
+//   - the staging area of a [Comm]: 2·4 pieces of 128 KiB times n, at most 8 MiB, and a board, whatever the size of the buffers.
+//
+// A worker thus has S·(1 + 1/n + 1/(n-1)) bytes of its own and page tables for some three vectors; what systems call its
+// resident set also counts the pages of others that it reads.
 //
 // A [Door] passes the files: a socket in the abstract namespace, for processes of the same user and the same
 // network namespace only.

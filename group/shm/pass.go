@@ -99,8 +99,10 @@ func (p *pass) come(k count, v uint64) bool {
 // piece is a piece's part of the buffer, its number, and the places of its slots in a stage.
 func (p *pass) piece(i uint64) (part []byte, number uint64, input, output int) {
 	number = p.base + i
-	input = int(number%slots) * pieceBytes
-	return p.buf[i*pieceBytes : min((i+1)*pieceBytes, uint64(len(p.buf)))], number, input, input + slots*pieceBytes
+	size := p.c.piece
+	lo := int(i) * size
+	input = int(number%slots) * size
+	return p.buf[lo:min(lo+size, len(p.buf))], number, input, input + slots*size
 }
 
 func (p *pass) putIn() {
