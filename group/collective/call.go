@@ -189,8 +189,8 @@ func (c *Call) place(n, rank int) string {
 	return ""
 }
 
-// settle finds out whether a call is over.
-func (e *Engine) settle(c *Call) {
+// conclude finds out whether a call is over.
+func (e *Engine) conclude(c *Call) {
 	if c.refs > 0 || c.result == freed || c.result == pending && c.left > 0 {
 		return
 	}
@@ -248,7 +248,7 @@ func (e *Engine) fail(c *Call, err error) {
 			l.drop(&e.pool)
 		}
 	}
-	e.settle(c)
+	e.conclude(c)
 }
 
 // failAll fails a call on all members.

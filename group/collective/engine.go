@@ -165,7 +165,7 @@ func (e *Engine) dropped(p *parcel) {
 	if p.block == nil && len(p.body) > 0 {
 		c.refs--
 	}
-	e.settle(c)
+	e.conclude(c)
 }
 
 // entryOf finds or makes the entry of a hash; nil if there are too many.
@@ -243,6 +243,15 @@ func (e *Engine) Start(r Request) (*Call, error) {
 	return c, nil
 }
 
+// number makes seq the number of the next call of a name.
+func (e *Engine) number(name string, seq uint32) {
+	e.mu.Lock()
+	defer e.unlock()
+	if n := e.entryOf(hashOf(name)); n != nil && len(n.active) == 0 {
+		n.next = seq
+	}
+}
+
 // begin takes what came early of a call and starts its lanes.
 func (e *Engine) begin(c *Call, came *early) {
 	if came != nil {
@@ -267,7 +276,7 @@ func (e *Engine) begin(c *Call, came *early) {
 		e.asking = true
 		e.cfg.Clock.AfterFunc(probeAfter, e.probe)
 	}
-	e.settle(c)
+	e.conclude(c)
 }
 
 // forget drops what came early.

@@ -71,7 +71,7 @@ func (e *Engine) Frame(from int, h fabric.Header, body []byte) error {
 	defer e.unlock()
 	b, inPlace := e.received(&e.peers[from])
 	if inPlace != nil && inPlace.result != pending {
-		e.settle(inPlace)
+		e.conclude(inPlace)
 		return nil
 	}
 	if e.err != nil || h.Epoch != e.cfg.Epoch {
@@ -86,7 +86,7 @@ func (e *Engine) Frame(from int, h fabric.Header, body []byte) error {
 	c := n.call(seq)
 	switch {
 	case c != nil:
-		return e.known(c, from, h, body, b)
+		return e.underWay(c, from, h, body, b)
 	case int32(seq-n.next) < 0: // it is over here
 		e.pool.put(b)
 		if h.Type == frameAsk {
@@ -97,8 +97,8 @@ func (e *Engine) Frame(from int, h fabric.Header, body []byte) error {
 	return e.keep(n, seq, from, h, body, b)
 }
 
-// known takes a frame of a call under way.
-func (e *Engine) known(c *Call, from int, h fabric.Header, body []byte, b *block) error {
+// underWay takes a frame of a call under way.
+func (e *Engine) underWay(c *Call, from int, h fabric.Header, body []byte, b *block) error {
 	switch h.Type {
 	case frameAbort:
 		e.fail(c, failureOf(c.req.Name, h, body))
@@ -133,7 +133,7 @@ func (e *Engine) deliver(c *Call, from int, h fabric.Header, b *block) error {
 		return nil
 	}
 	if id := identityOf(h); id != c.id { // of a frame that came early
-		return e.known(c, from, h, nil, b)
+		return e.underWay(c, from, h, nil, b)
 	}
 	e.open(c, from)
 	m := message{from: from, length: int(h.Length), block: b, absent: h.Flags&wireAbsent != 0}
@@ -153,7 +153,7 @@ func (e *Engine) deliver(c *Call, from int, h fabric.Header, b *block) error {
 	l := &c.lanes[laneOf(h)]
 	l.inbox = append(l.inbox, m)
 	e.run(c, l)
-	e.settle(c)
+	e.conclude(c)
 	return nil
 }
 

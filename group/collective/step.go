@@ -77,6 +77,7 @@ type Step struct {
 	missing  int  // segments that are not complete
 	total    int
 	ready    []int32 // elements of each chunk
+	started  []bool  // chunks
 	segments []segment
 	granted  int // the segment whose frame is being received into the result, -1 for none
 	summing  int // sums being written to the result
@@ -112,7 +113,7 @@ func NewStep(cfg StepConfig) (*Step, error) {
 	chunks := (len(cfg.Gradients) + reduce.Chunk - 1) / reduce.Chunk
 	s := &Step{
 		cfg: cfg, left: (cfg.Rank + cfg.Size - 1) % cfg.Size, right: (cfg.Rank + 1) % cfg.Size,
-		ready: make([]int32, chunks), segments: make([]segment, chunks*cfg.Size), granted: -1,
+		ready: make([]int32, chunks), started: make([]bool, chunks), segments: make([]segment, chunks*cfg.Size), granted: -1,
 	}
 	for i := range s.segments {
 		if from, to := s.bounds(i); from < to {
@@ -153,6 +154,7 @@ func (s *Step) Begin(step uint64, m uint64, done func(reduce.Facts, error)) {
 	s.facts, s.known = reduce.Facts{Finite: true}, false
 	s.missing, s.early = s.total, 0
 	clear(s.ready)
+	clear(s.started)
 	clear(s.segments)
 	if s.due = !s.out.empty(); !s.due {
 		s.open()
@@ -175,7 +177,7 @@ func (s *Step) open() {
 		}
 	}
 	for c := range s.ready { // what became ready while the step was due
-		if int(s.ready[c]) == s.chunkLen(c) && s.err == nil {
+		if int(s.ready[c]) == s.chunkLen(c) && !s.started[c] && s.err == nil {
 			s.start(c)
 		}
 	}
@@ -260,18 +262,13 @@ func (s *Step) Ready(lo, hi int) {
 // start begins the part of this member in a chunk whose gradients are ready.
 func (s *Step) start(c int) {
 	n := s.cfg.Size
-	for j := range n {
-		i := c*n + j
-		if from, to := s.bounds(i); from == to {
-			continue
-		}
-		if (j+1)%n == s.cfg.Rank {
-			g := &s.segments[i]
-			g.state, g.flags, g.weight = arrived, flagAbsent, 0
-		}
+	s.started[c] = true
+	own := c*n + s.left // the segment whose way begins here
+	if from, to := s.bounds(own); from < to {
+		s.segments[own] = segment{state: arrived, flags: flagAbsent}
 	}
 	for k := range n { // this member's own first: others wait for them
-		if i := c*n + (s.cfg.Rank+n-1+k)%n; s.segments[i].state == arrived && s.err == nil {
+		if i := c*n + (s.left+k)%n; s.segments[i].state == arrived && s.err == nil {
 			s.sum(i)
 		}
 	}

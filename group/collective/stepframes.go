@@ -163,7 +163,7 @@ func (s *Step) take(i int, h fabric.Header) {
 		return
 	}
 	seg.state, seg.flags, seg.weight = arrived, h.Flags, h.Aux
-	if c := int(h.Chunk); int(s.ready[c]) == s.chunkLen(c) {
+	if s.started[h.Chunk] {
 		s.sum(i)
 	}
 }

@@ -193,12 +193,3 @@ func (w *whole) Waiting() (rank int, what string) {
 	}
 	return ranks[0], what
 }
-
-// number makes seq the number of the next call of a name.
-func (e *Engine) number(name string, seq uint32) {
-	e.mu.Lock()
-	defer e.unlock()
-	if n := e.entryOf(hashOf(name)); n != nil && len(n.active) == 0 {
-		n.next = seq
-	}
-}
