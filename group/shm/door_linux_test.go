@@ -111,6 +111,7 @@ func TestDoorTakesNothingButOffers(t *testing.T) {
 		}
 	}
 	again(1)
+	settle(all)
 	one := memory(t, 4096, sealed, 0)
 	before, _ := resources(t)
 	for i := range 200 {
@@ -146,15 +147,7 @@ func TestDoorTakesNothingButOffers(t *testing.T) {
 		c.Close()
 	}
 	again(2)
-	for range 1000 {
-		d.mu.Lock()
-		inside, visits := len(d.inside), len(d.visits)
-		d.mu.Unlock()
-		if inside == 0 && visits == 0 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	settle(all)
 	if after, _ := resources(t); after > before {
 		t.Errorf("%d files are open, %d before", after, before)
 	}

@@ -434,9 +434,7 @@ func TestViewChangesLeaveNothingBehind(t *testing.T) {
 		for epoch := from; epoch <= last; epoch++ {
 			turn(epoch)
 		}
-		for _, w := range all {
-			w.door.stock.filling.Wait()
-		}
+		settle(all)
 		return resources(t)
 	}
 	files, mappings := measure(0)
@@ -444,6 +442,18 @@ func TestViewChangesLeaveNothingBehind(t *testing.T) {
 	filesNow, mappingsNow := measure(18)
 	if filesNow > files || mappingsNow > mappings+8 { // the runtime maps a little at times
 		t.Errorf("after %d views: %d files, %d mappings; before: %d, %d", last, filesNow, mappingsNow, files, mappings)
+	}
+}
+
+// settle waits until nothing goes on at doors any more.
+func settle(all []*worker) {
+	for _, w := range all {
+		w.door.stock.filling.Wait()
+		for busy := true; busy; time.Sleep(time.Millisecond) {
+			w.door.mu.Lock()
+			busy = len(w.door.inside) > 0
+			w.door.mu.Unlock()
+		}
 	}
 }
 
