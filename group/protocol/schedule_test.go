@@ -58,9 +58,11 @@ func (j *job) kill(w *worker) {
 }
 
 // newest is the last view that anybody has installed.
-func (j *job) newest() View {
+func (j *job) newest() View { return newestOf(j.workers) }
+
+func newestOf(workers []*worker) View {
 	v := View{}
-	for _, w := range j.workers {
+	for _, w := range workers {
 		if w.m.View().Epoch > v.Epoch {
 			v = w.m.View()
 		}
@@ -76,6 +78,9 @@ func (j *job) living(v View) []*worker {
 // over says why the job cannot go on any more, by no fault of the protocol.
 func (j *job) over() string {
 	view := j.newest()
+	if j.authority == Majority { // one that only the dead have installed takes the majority of the one before
+		view = newestOf(j.running())
+	}
 	living := j.living(view)
 	has := slices.ContainsFunc(living, func(w *worker) bool { return w.has })
 	switch {
@@ -91,8 +96,8 @@ func (j *job) over() string {
 
 // lost says that a worker was cut off, and that all whom it knows are gone, so that nobody tells it.
 func (j *job) lost(w *worker) bool {
-	v := w.m.View()
-	return v.Epoch > 0 && v.Epoch < j.newest().Epoch && len(j.living(v)) == 1
+	v, newest := w.m.View(), j.newest()
+	return v.Epoch > 0 && v.Epoch < newest.Epoch && !newest.Has(w.self.ID) && len(j.living(v)) == 1
 }
 
 // done says whether all workers that run are members that train, and some steps beyond.
