@@ -395,7 +395,15 @@ func (f *faults) stop() {
 	f.job.world.Thaw("authority")
 }
 
+var only = flag.Uint64("schedule", 0, "run this schedule alone and tell what happens in it")
+
 func TestSchedules(t *testing.T) {
+	if *only != 0 {
+		if _, err := schedule(*only, options{trace: os.Stderr}); err != nil {
+			t.Error(err)
+		}
+		return
+	}
 	n := uint64(10_000)
 	if testing.Short() {
 		n = 100
@@ -418,7 +426,7 @@ func TestSchedules(t *testing.T) {
 				if err != nil {
 					var trace bytes.Buffer
 					_, again := schedule(seed, options{trace: &trace})
-					t.Errorf("schedule %d: %v\nonce more: %v\n%s", seed, err, again, tail(trace.String(), 400))
+					t.Errorf("schedule %d: %v\nonce more (all of it: go test -v -run TestSchedules . -args -schedule %[1]d): %v\n%s", seed, err, again, tail(trace.String(), 400))
 				}
 				mu.Lock()
 				total.add(s)
@@ -434,15 +442,4 @@ func TestSchedules(t *testing.T) {
 func tail(s string, n int) string {
 	lines := strings.Split(s, "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}
-
-var only = flag.Uint64("schedule", 0, "run this schedule alone and tell what happens in it")
-
-func TestOneSchedule(t *testing.T) {
-	if *only == 0 {
-		t.Skip("-schedule N runs one")
-	}
-	if _, err := schedule(*only, options{trace: os.Stderr}); err != nil {
-		t.Error(err)
-	}
 }
