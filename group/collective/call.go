@@ -134,7 +134,11 @@ func (c *Call) check() string {
 	if wrong := c.place(n, rank); wrong != "" {
 		return wrong
 	}
-	if t.count > maxCount || (t.count*r.Dst.typ.Size())/sliceBytes > maxLanes-2*n {
+	whole := t.count
+	if r.Kind == AllGather {
+		whole = r.Dst.n
+	}
+	if t.count > maxCount || whole*r.Dst.typ.Size()/c.e.slice > maxLanes-2*n {
 		return fmt.Sprintf("%d elements are too many", t.count)
 	}
 	return ""

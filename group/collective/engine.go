@@ -140,8 +140,11 @@ func (e *Engine) close(err error) {
 func (e *Engine) Closed(from int) {
 	e.mu.Lock()
 	defer e.unlock()
-	e.received(&e.peers[from])
+	_, inPlace := e.received(&e.peers[from])
 	e.close(&Error{Rank: from, Err: ErrGone, Text: fmt.Sprintf("the connection to rank %d is lost", from)})
+	if inPlace != nil {
+		e.conclude(inPlace)
+	}
 }
 
 // sent is called by the fabric for each frame that it is done with.

@@ -660,3 +660,65 @@ func runMixed(t *testing.T, w *worker, rank int, order []int, ops []operation, s
 	}
 	return nil
 }
+
+// A buffer is released when the frame that is being received into it has passed, or its connection has closed.
+func TestReleaseWaitsForWhatIsBeingReceived(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		w := &wire{}
+		var engines []*Engine
+		for rank := range 2 {
+			e, err := New(Config{Rank: rank, Size: 2, Send: w.sender(rank), Clock: stopped{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			engines = append(engines, e)
+			w.to = append(w.to, e)
+		}
+		var calls []*Call
+		for _, e := range engines {
+			c, err := e.Start(Request{Name: "x", Kind: Broadcast, Root: 0, Dst: Of(make([]float32, 5000))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls = append(calls, c)
+		}
+		var last wired // the data, on its way from the root
+		for last.body == nil {
+			last = *w.queue.at(0)
+			w.queue.pop()
+			if last.body == nil {
+				if err := w.to[last.to].Frame(last.from, last.h, nil); err != nil {
+					t.Fatal(err)
+				}
+				if last.done != nil {
+					last.done(nil)
+				}
+			}
+		}
+		body, err := engines[1].Body(0, last.h)
+		if err != nil || &body[0] != &calls[1].req.Dst.bytes[0] {
+			t.Fatalf("not received in place: %v", err)
+		}
+		engines[1].Cancel(errEnough)
+		select {
+		case <-calls[1].Done():
+		default:
+			t.Fatal("cancelling is not at once")
+		}
+		select {
+		case <-calls[1].Released():
+			t.Fatal("released while a frame is being received")
+		default:
+		}
+		if closes {
+			engines[1].Closed(0)
+		} else if err := engines[1].Frame(0, last.h, body); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-calls[1].Released():
+		default:
+			t.Fatal("not released")
+		}
+	}
+}

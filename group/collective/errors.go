@@ -19,13 +19,18 @@ var (
 
 // Error is why a call failed. All members get it, but for lost connections.
 type Error struct {
-	Name string // of the call
+	Name string // of the call; empty if every call is ended
 	Rank int    // of the member at fault
 	Text string // what happened, in words
 	Err  error  // one of the errors above
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("collective %q: %v: %s", e.Name, e.Err, e.Text) }
+func (e *Error) Error() string {
+	if e.Name == "" {
+		return fmt.Sprintf("collective: %v: %s", e.Err, e.Text)
+	}
+	return fmt.Sprintf("collective %q: %v: %s", e.Name, e.Err, e.Text)
+}
 
 // Unwrap returns the kind of failure.
 func (e *Error) Unwrap() error { return e.Err }
