@@ -83,7 +83,7 @@ func (lp *loop) committed(a protocol.Commit) {
 		}
 	}
 	v.result = lp.result(a, before)
-	v.record = lp.line(res, before, shares)
+	v.record = lp.line(res, v.result.Outcome, before, shares)
 	v.err = lp.diverged(res)
 	lp.current = current{}
 	if res.Epoch == 1 {
@@ -91,18 +91,16 @@ func (lp *loop) committed(a protocol.Commit) {
 	}
 	lp.w.desk.put(func(d *desk) { d.verdict = v })
 	lp.turn()
-	lp.tryLeave()
 }
+
+var outcomes = map[protocol.Outcome]Outcome{protocol.Apply: Apply, protocol.Skip: Skip}
 
 // result tells the trainer of a committed step.
 func (lp *loop) result(a protocol.Commit, before account) Result {
 	res, view := a.Result, lp.mesh.view
 	r := Result{
-		Step: res.Step, Outcome: Apply, Mean: lp.w.Mean(), Weight: res.Facts.Weight, View: view,
+		Step: res.Step, Outcome: outcomes[a.Outcome()], Mean: lp.w.Mean(), Weight: res.Facts.Weight, View: view,
 		Next: lp.account.Progress, EpochEnded: lp.account.Ledger.Epoch != before.Ledger.Epoch,
-	}
-	if !res.Facts.Finite || res.Facts.Weight == 0 {
-		r.Outcome = Skip
 	}
 	for _, e := range res.Records {
 		told := Told{Member: e.ID, Samples: e.Record.Samples, Report: Report{
@@ -118,11 +116,7 @@ func (lp *loop) result(a protocol.Commit, before account) Result {
 }
 
 // line is a committed step in the log.
-func (lp *loop) line(res *protocol.Result, before account, shares []ledger.Share) steplog.Record {
-	outcome := Apply
-	if !res.Facts.Finite || res.Facts.Weight == 0 {
-		outcome = Skip
-	}
+func (lp *loop) line(res *protocol.Result, outcome Outcome, before account, shares []ledger.Share) steplog.Record {
 	l := steplog.Record{
 		Step: res.Step, View: res.Epoch, DataEpoch: before.Ledger.Epoch, Weight: res.Facts.Weight, Outcome: outcome.String(),
 		Elements: lp.config.Elements, Chunk: reduce.Chunk,

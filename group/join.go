@@ -122,6 +122,9 @@ func (j *joining) done() { j.active, j.link = false, nil }
 
 // wish takes in a worker that wants to join.
 func (lp *loop) wish(l *link, body []byte) {
+	if l.peer.Load().Plan != lp.w.plan {
+		return // it hears so
+	}
 	var who Member
 	if err := json.Unmarshal(body, &who); err != nil || who.ID != l.to {
 		l.conn.Close(fmt.Errorf("a wish to join that cannot be read: %w", err))

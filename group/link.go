@@ -17,6 +17,7 @@ const (
 	typeHello   uint8 = iota + 1 // who speaks; the first frame on each side
 	typeMessage                  // of protocol.Machine
 	typePlan                     // what the vector consists of, to one that has another
+	typeMisfit                   // somebody has another vector
 	typeJoin                     // let me in
 	typeWelcome                  // you will be, and what to know before
 	typeRefuse                   // why not

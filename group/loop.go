@@ -30,7 +30,6 @@ type loop struct {
 	mesh        mesh
 	door        *shm.Door // nil: this worker shares no memory
 	joining     joining
-	leaving     bool // wanted, not yet wished for
 
 	account account
 	current current
@@ -45,8 +44,9 @@ type loop struct {
 
 	trouble string // the last thing that failed without ending anything
 	reason  string // of the last change of the view
-	stalled string
-	err     error // why the loop ends
+	left    bool
+	wrong   *PlanError // that is told to the others before the loop ends
+	err     error      // why the loop ends
 }
 
 // account is what all members know alike after the same step.
@@ -105,8 +105,8 @@ func (lp *loop) start() {
 // incarnate begins a new life: nothing of the one before counts.
 func (lp *loop) incarnate() {
 	lp.incarnation++
-	lp.machine, lp.leaving = nil, false
-	lp.current, lp.later, lp.stalled = current{}, nil, ""
+	lp.machine = nil
+	lp.current, lp.later = current{}, nil
 	lp.transfer.clear()
 	lp.dismantle(errCutOff)
 	lp.mesh.reset()
@@ -166,7 +166,7 @@ func (lp *loop) run() {
 
 // fail ends the worker with an error, unless it has ended.
 func (lp *loop) fail(err error) {
-	if lp.err != nil {
+	if lp.err != nil || lp.wrong != nil && err == ErrClosed {
 		return
 	}
 	lp.err = err
@@ -219,8 +219,7 @@ func (lp *loop) act(a protocol.Action) {
 	case protocol.Install:
 		lp.install(a)
 	case protocol.Stalled:
-		lp.stalled = a.Reason
-		lp.config.Logger.Warn("no step counts for now", "worker", lp.self.Name, "reason", a.Reason)
+		lp.config.Logger.Warn("no view follows for now", "worker", lp.self.Name, "reason", a.Reason)
 	case protocol.Fenced:
 		lp.fenced(a)
 	case protocol.Failed:
@@ -267,9 +266,7 @@ const authorityPatience = 2 * time.Second
 func (lp *loop) fenced(f protocol.Fenced) {
 	lp.machine = nil
 	if f.Left {
-		lp.w.desk.put(func(d *desk) { d.err = ErrLeft })
-		lp.dismantle(ErrLeft)
-		lp.reason = "this worker has left"
+		lp.depart()
 		return
 	}
 	lp.config.Logger.Warn("the group goes on without this worker, which comes back", "worker", lp.self.Name, "epoch", f.Epoch)
@@ -287,27 +284,21 @@ func (lp *loop) rejoin() {
 	lp.incarnate()
 }
 
-// leave wishes to leave as soon as another member can carry the state on.
+// leave wishes to leave with the step under way.
 func (lp *loop) leave() {
-	lp.leaving = true
-	lp.tryLeave()
+	if lp.machine == nil || lp.machine.View().Epoch == 0 {
+		lp.depart()
+		return
+	}
+	lp.handle(protocol.Wish{Leave: true})
 }
 
-func (lp *loop) tryLeave() {
-	if !lp.leaving {
-		return
-	}
-	if lp.machine == nil || lp.machine.View().Epoch == 0 {
-		lp.w.desk.put(func(d *desk) { d.err = ErrLeft })
-		lp.machine, lp.leaving = nil, false
-		return
-	}
-	me := uint64(lp.self.ID)
-	alone := len(lp.mesh.view.Members) == 1
-	if alone || slices.ContainsFunc(lp.account.sharers, func(id uint64) bool { return id != me }) {
-		lp.leaving = false
-		lp.handle(protocol.Wish{Leave: true})
-	}
+// depart ends the membership in good order; the loop goes on, for what others still have to hear.
+func (lp *loop) depart() {
+	lp.machine, lp.left = nil, true
+	lp.joining.done()
+	lp.dismantle(ErrLeft)
+	lp.w.desk.put(func(d *desk) { d.err = ErrLeft })
 }
 
 func (lp *loop) drain(name string) error {
@@ -339,6 +330,8 @@ func (lp *loop) control(l *link, h fabric.Header, body []byte) {
 		lp.leave()
 	case typePlan:
 		lp.compare(l, body)
+	case typeMisfit:
+		lp.misfits(l, body)
 	case typeJoin:
 		lp.wish(l, body)
 	case typeWelcome:

@@ -192,6 +192,10 @@ func (lp *loop) greeted(l *link, h *hello) {
 		l.to = h.From.ID
 		m.links[l.to] = append(m.links[l.to], l)
 	}
+	if lp.wrong != nil {
+		lp.tellMisfit(l)
+		return
+	}
 	m.watch(h.From)
 	lp.form()
 	lp.joining.met(l)

@@ -3,6 +3,7 @@ package group
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"millrace.dev/fabric"
 )
@@ -40,7 +41,48 @@ func (lp *loop) compare(l *link, body []byte) {
 	if rank < 0 && l != lp.joining.link {
 		return
 	}
-	lp.fail(&PlanError{Member: from.Name, Rank: rank, What: difference(planMessage{lp.config.Elements, lp.config.Tensors}, theirs)})
+	lp.misfit(&PlanError{Member: from.Name, Rank: rank, What: difference(planMessage{lp.config.Elements, lp.config.Tensors}, theirs)})
+}
+
+// telling is how long a worker with a PlanError tells those who do not know yet.
+const telling = time.Second
+
+// misfit ends the worker, once it has had time to tell the other members.
+func (lp *loop) misfit(e *PlanError) {
+	if lp.wrong != nil {
+		return
+	}
+	lp.wrong, lp.machine = e, nil
+	lp.w.desk.put(func(d *desk) { d.err = e })
+	for l := range lp.mesh.all {
+		lp.tellMisfit(l)
+	}
+	time.AfterFunc(telling, func() { lp.w.inbox.post(func() { lp.fail(e) }) })
+}
+
+// tellMisfit tells a member what is wrong.
+func (lp *loop) tellMisfit(l *link) {
+	if !lp.mesh.view.Has(l.to) {
+		return
+	}
+	body, err := json.Marshal(lp.wrong)
+	if err != nil {
+		lp.fail(err)
+		return
+	}
+	l.send(typeMisfit, lp.mesh.view.Epoch, body)
+}
+
+// misfits hears from a member that another one does not fit.
+func (lp *loop) misfits(l *link, body []byte) {
+	var e PlanError
+	if err := json.Unmarshal(body, &e); err != nil {
+		l.conn.Close(fmt.Errorf("a PlanError that cannot be read: %w", err))
+		return
+	}
+	if lp.mesh.view.Has(l.to) && e.Member != lp.self.Name {
+		lp.misfit(&e)
+	}
 }
 
 // difference says in words how their vector is not ours.

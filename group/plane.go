@@ -78,6 +78,7 @@ func (p *plane) closed(from ID) {
 	}
 	if rank, member := p.ranks[from]; member {
 		p.reducer.Closed(rank)
+		p.engine.Cancel(&ViewChangedError{Epoch: p.epoch}) // as it will be
 		p.engine.Closed(rank)
 	}
 }

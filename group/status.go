@@ -28,11 +28,12 @@ type situation struct {
 	now       time.Time
 	err       error
 	member    bool
+	left      bool
 	incoming  bool      // it wants into a group
 	asked     string    // the address asked, empty: none now
 	heardOf   bool      // a member has taken the wish in
 	last      string    // why the last attempt to get in failed
-	stalled   string    // of the machine
+	changes   bool      // the view is changing
 	changing  string    // what the machine waits for
 	unlinked  []string  // members without a connection
 	attaching bool      // shared memory is being set up
@@ -54,9 +55,12 @@ func (s situation) status() Status {
 	case s.err != nil:
 		out.Doing = fmt.Sprintf("nothing: %v", s.err)
 		return out
-	case !s.member && s.incoming:
+	case !s.member && s.incoming && !s.left:
 		out.Doing = "joining"
 		out.Waiting = s.entry()
+		return out
+	case s.left:
+		out.Doing = "nothing: it has left"
 		return out
 	case !s.member:
 		out.Doing = "nothing: it is in no group"
@@ -79,6 +83,8 @@ func (s situation) entry() string {
 	switch {
 	case s.heardOf:
 		return fmt.Sprintf("for the next step's commit, with which %s lets it in", s.asked)
+	case s.asked != "" && s.last != "":
+		return fmt.Sprintf("for an answer from %s; the one before said: %s", s.asked, s.last)
 	case s.asked != "":
 		return "for an answer from " + s.asked
 	case s.last != "":
@@ -90,8 +96,8 @@ func (s situation) entry() string {
 // waiting is what a member waits for.
 func (s situation) waiting() string {
 	switch {
-	case s.stalled != "":
-		return s.stalled
+	case s.changes && s.changing != "":
+		return "for " + s.changing
 	case len(s.unlinked) > 0:
 		return "for a connection to " + strings.Join(s.unlinked, ", ")
 	case s.attaching:
@@ -105,7 +111,10 @@ func (s situation) waiting() string {
 	case s.reported && !s.reduced:
 		return s.missing
 	}
-	return s.changing
+	if s.changing != "" {
+		return "for " + s.changing
+	}
+	return ""
 }
 
 // Status says what the worker does and whom it waits for.
@@ -128,13 +137,13 @@ func (lp *loop) situation() situation {
 			Group: lp.config.Group, Worker: lp.self.Name, Rank: m.view.Rank(lp.self.ID), Epoch: m.view.Epoch,
 			Step: lp.account.Step, DataEpoch: lp.account.Ledger.Epoch, Reason: lp.reason, Trouble: lp.trouble,
 		},
-		now: time.Now(), err: lp.err, member: lp.machine != nil && m.view.Epoch > 0, stalled: lp.stalled,
+		now: time.Now(), err: lp.err, member: lp.machine != nil && m.view.Epoch > 0, left: lp.left,
 		incoming: lp.machine == nil || m.view.Epoch == 0, asked: lp.joining.asked(), heardOf: lp.joining.waiting, last: lp.joining.last,
 		restoring: !lp.restored, reported: lp.current.reported, reduced: lp.current.reduced != nil,
 	}
 	for _, member := range m.view.Members {
 		s.Members = append(s.Members, member.Name)
-		if l := m.best(member.ID); member.ID != lp.self.ID && (l == nil || l.peer.Load() == nil) {
+		if l := m.best(member.ID); member.ID != lp.self.ID && !m.suspected[member.ID] && (l == nil || l.peer.Load() == nil) {
 			s.unlinked = append(s.unlinked, member.Name)
 		}
 	}
@@ -145,7 +154,9 @@ func (lp *loop) situation() situation {
 	if lp.seeking != nil && lp.seeking.in != nil {
 		s.size, s.copied = lp.seeking.in.progress()
 	}
-	if p := lp.w.plane.Load(); p != nil && !p.canceled {
+	p := lp.w.plane.Load()
+	s.changes = p != nil && p.canceled && lp.forming == nil
+	if p != nil && !p.canceled {
 		s.Algorithm = p.reducer.Algorithm().String()
 		rank, what := p.reducer.Waiting()
 		s.missing = what

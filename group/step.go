@@ -284,13 +284,13 @@ func (s *Step) await(ctx context.Context, report Report) (*verdict, error) {
 			d.verdict = nil
 			d.mu.Unlock()
 			return v, nil
+		case d.incarnation != s.incarnation || d.err == ErrLeft:
+			d.mu.Unlock()
+			return &verdict{result: Result{Step: s.Number, Outcome: Void}}, nil
 		case d.err != nil:
 			err := d.err
 			d.mu.Unlock()
 			return nil, err
-		case d.incarnation != s.incarnation:
-			d.mu.Unlock()
-			return &verdict{result: Result{Step: s.Number, Outcome: Void}}, nil
 		case d.arrived != nil && s.absent():
 			a := d.arrived
 			d.arrived = nil

@@ -62,8 +62,8 @@ const (
 	Apply Outcome = iota + 1
 	// Skip: there is no mean, as it is not finite or nobody had samples. Nobody updates.
 	Skip
-	// Void: this worker was cut off from the group in this step. What it knows of the step, its
-	// parameters and optimiser does not count; the next Begin restores them from the members.
+	// Void: this worker was cut off from the group in this step, or has left before it. Its part does not count. Where
+	// it was cut off, its parameters and optimiser do not count either: the next Begin restores them from the members.
 	Void
 )
 

@@ -159,7 +159,7 @@ func (lp *loop) attached(f *forming, p *plane, conns []fabric.Conn, team *shm.Te
 			lp.w.running.Go(func() { team.Close() }) //nolint:errcheck // nothing is lost with it
 		}
 	case errors.As(err, &mismatch):
-		lp.fail(&PlanError{Member: lp.mesh.view.Members[mismatch.Rank].Name, Rank: mismatch.Rank, What: mismatch.What})
+		lp.misfit(&PlanError{Member: lp.mesh.view.Members[mismatch.Rank].Name, Rank: mismatch.Rank, What: mismatch.What})
 	case err != nil:
 		lp.config.Logger.Info("the members share no memory", "worker", lp.self.Name, "err", err)
 		lp.formOver(p, conns, fmt.Sprintf("the members cannot share memory (%v)", err))

@@ -33,6 +33,7 @@ type crew struct {
 	founders []Member
 	logs     []string
 	config   func(*Config)
+	passing  bool // workers are stopped by the test itself
 }
 
 func newCrew(t *testing.T, n int) *crew {
@@ -87,7 +88,9 @@ func (c *crew) start(self Member, join ...string) *hand {
 	if h.Worker, err = Start(context.Background(), config); err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(h.stop)
+	if !c.passing {
+		c.t.Cleanup(h.stop)
+	}
 	return h
 }
 
