@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,33 +53,47 @@ func groupStatusCommand(c *console) *cobra.Command {
 }
 
 func printStatus(w io.Writer, s crew.Status) error {
-	fmt.Fprintf(w, "%s: %d of %d workers on this machine", s.Run, len(s.Workers), s.Target)
+	fmt.Fprintf(w, "%s: %d of %s on this machine", s.Run, len(s.Workers), workers(s.Target))
 	if s.Missing != "" {
 		fmt.Fprintf(w, " (missing %s)", s.Missing)
 	}
 	fmt.Fprintln(w)
+	rows := [][]string{}
 	for _, x := range s.Workers {
-		switch {
-		case x.Silent != "":
-			fmt.Fprintf(w, "  %-4s pid %-7d gives no answer: %s\n", x.Name, x.PID, x.Silent)
-			continue
-		case x.Rank >= 0:
-			fmt.Fprintf(w, "  %-4s pid %-7d rank %d of %d in view %d, step %s, %s", x.Name, x.PID, x.Rank, len(x.Members), x.Epoch, count(int64(x.Step)), x.Doing)
-		default:
-			fmt.Fprintf(w, "  %-4s pid %-7d %s", x.Name, x.PID, x.Doing)
+		row := []string{x.Name, strconv.Itoa(x.PID), "", "", doing(x)}
+		if x.Silent == "" && x.Rank >= 0 {
+			row[2], row[3] = fmt.Sprintf("%d of %d", x.Rank, len(x.Members)), count(int64(x.Step))
 		}
-		if x.Waiting != "" {
-			fmt.Fprintf(w, ", waiting %s", x.Waiting)
-		}
-		if x.Trouble != "" {
-			fmt.Fprintf(w, "; trouble: %s", x.Trouble)
-		}
-		fmt.Fprintln(w)
+		rows = append(rows, row)
 	}
-	if len(s.Workers) > 0 && s.Workers[0].Reason != "" {
-		fmt.Fprintf(w, "last change of the members: %s\n", s.Workers[0].Reason)
+	if err := table(w, []string{"WORKER", "PID", "RANK", "STEP", "DOES"}, rows); err != nil {
+		return err
+	}
+	for _, x := range s.Workers {
+		if x.Silent == "" && x.Rank >= 0 {
+			_, err := fmt.Fprintf(w, "view %d (%s): %s\n", x.Epoch, strings.Join(x.Members, " "), x.Reason)
+			return err
+		}
 	}
 	return nil
+}
+
+// doing says what a worker does and what it waits for.
+func doing(x crew.WorkerStatus) string {
+	if x.Silent != "" {
+		return "gives no answer: " + x.Silent
+	}
+	text := x.Doing
+	if x.Waiting != "" {
+		text += ", waiting " + x.Waiting
+	}
+	if x.Leaving {
+		text += "; leaving"
+	}
+	if x.Trouble != "" {
+		text += "; trouble: " + x.Trouble
+	}
+	return text
 }
 
 func groupResizeCommand(c *console) *cobra.Command {

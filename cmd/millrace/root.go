@@ -16,6 +16,7 @@ import (
 var verbs = []func(*console) *cobra.Command{
 	trainCommand,
 	groupCommand,
+	clusterCommand,
 	agentCommand,
 	func(*console) *cobra.Command { return workerCommand() },
 	evalCommand,

@@ -2,21 +2,18 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
+	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"millrace.dev/cmd/millrace/internal/crew"
-	"millrace.dev/fabric"
-	"millrace.dev/fabric/keys"
-	"millrace.dev/group"
 	"millrace.dev/internal/rundir"
 	"millrace.dev/learn/job"
 )
@@ -39,10 +36,10 @@ func togetherFlags(cmd *cobra.Command) *together {
 	f := cmd.Flags()
 	f.IntVar(&t.workers, "workers", 0, "processes on this machine that train as one and survive the loss of any (default: this one alone)")
 	f.StringVar(&t.globalBatch, "global-batch", "fixed", "what --batch counts when workers come and go: fixed (the samples of all together) or per-worker (of each; the learning rate follows in proportion)")
-	f.StringVar(&t.membership, "membership", "", "who decides which workers go on: service (any number of survivors) or majority (more than half; default with --listen)")
+	f.StringVar(&t.membership, "membership", "", "who decides which workers go on after a loss: service (any number of them) or majority (more than half; default with --listen)")
 	f.StringVar(&t.cluster, "cluster", "", "keep the membership in this NATS cluster, as in nats://host:4222 (several with commas)")
-	f.StringVar(&t.listen, "listen", "", "let other machines join at this `host:port`, the further workers at the ports after it")
-	f.StringVar(&t.keys, "keys", "", "`directory` of the keys made by millrace cluster keys, needed beyond this machine")
+	f.StringVar(&t.listen, "listen", "", "reach this machine's workers at this `host:port` and the ports after it, so that others can join")
+	f.StringVar(&t.keys, "keys", "", "this machine's keys, made by millrace cluster keys and needed beyond this machine: `directory/name`")
 	f.StringSliceVar(&t.join, "join", nil, "join the workers at these `addresses`; what is trained, they tell")
 	f.StringVar(&t.notice, "notice", "", "leave in good order once this `file` appears or this URL answers 200, as clouds do before they take a machine")
 	complete(cmd, map[string][]string{"global-batch": {"fixed", "per-worker"}, "membership": {"service", "majority"}})
@@ -50,18 +47,23 @@ func togetherFlags(cmd *cobra.Command) *together {
 }
 
 // asked tells whether several workers are asked for.
-func (t *together) asked() bool { return t.workers > 0 || len(t.join) > 0 }
-
-func (t *together) check() error {
+func (t *together) asked() bool {
 	given := t.cmd.Flags().Changed
-	switch {
-	case !t.asked():
+	return given("workers") || given("join")
+}
+
+// check refuses what cannot be, for a run of several workers or not.
+func (t *together) check(several bool) error {
+	given := t.cmd.Flags().Changed
+	if !several {
 		for _, name := range []string{"global-batch", "membership", "cluster", "listen", "keys", "notice"} {
 			if given(name) {
 				return usagef("--%s needs --workers or --join", name)
 			}
 		}
-	case t.workers < 0 || t.workers > crew.MaxWorkers:
+	}
+	switch {
+	case given("workers") && (t.workers < 1 || t.workers > crew.MaxWorkers):
 		return usagef("--workers must be 1 to %d, not %d", crew.MaxWorkers, t.workers)
 	case t.globalBatch != "fixed" && t.globalBatch != "per-worker":
 		return usagef("--global-batch must be fixed or per-worker, not %q", t.globalBatch)
@@ -69,66 +71,69 @@ func (t *together) check() error {
 		return usagef("--membership must be service or majority, not %q", t.membership)
 	case t.membership == "majority" && t.cluster != "":
 		return usagef("--membership majority and --cluster exclude each other")
-	case t.membership == "service" && t.listen != "" && t.cluster == "":
+	}
+	return t.checkListen()
+}
+
+func (t *together) checkListen() error {
+	if t.listen == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(t.listen)
+	if err != nil {
+		return usagef("--listen: %w", err)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n+crew.MaxWorkers > 1<<16 {
+		return usagef("--listen: the port must be a number below %d", 1<<16-crew.MaxWorkers)
+	}
+	address, err := netip.ParseAddr(host)
+	if host == "" || err == nil && address.IsUnspecified() {
+		return usagef("--listen %s: give the address by which the others reach this machine", t.listen)
+	}
+	if t.membership == "service" && t.cluster == "" && (err != nil || !address.IsLoopback()) {
 		return usagef("--membership service needs a --cluster that other machines can reach, or leave it to the majority")
-	}
-	if t.listen != "" {
-		if _, _, err := net.SplitHostPort(t.listen); err != nil {
-			return usagef("--listen: %w", err)
-		}
-	}
-	if t.keys != "" {
-		if _, err := os.Stat(t.keys); err != nil {
-			return usagef("--keys: %w", err)
-		}
 	}
 	return nil
 }
 
-// launcher makes the launcher of a run.
-func (t *together) launcher(c *console, j *job.Job, dir rundir.Dir, past crew.Past) *crew.Launcher {
+// launcher makes the launcher of a run, which goes on as it was worked on before where nothing else
+// is asked for.
+func (t *together) launcher(j *job.Job, dir rundir.Dir, past crew.Setup) (*crew.Launcher, error) {
 	given := t.cmd.Flags().Changed
-	l := &crew.Launcher{
-		Dir: dir, Settings: j.Settings, Workers: t.workers, Threads: 0, Listen: t.listen, Keys: t.keys, Notice: t.notice, Join: t.join,
-		Remark: c.remark,
+	l := &crew.Launcher{Dir: dir, Settings: j.Settings, Setup: past, Service: t.cluster, Listen: t.listen, Notice: t.notice}
+	var err error
+	if l.Keys, err = crew.FindKeys(t.keys); err != nil {
+		return nil, badInputf("--keys: %w", err)
 	}
 	if given("threads") {
 		l.Threads = j.Settings.Threads
 	}
-	if l.Workers == 0 {
-		l.Workers = max(past.Workers, 1)
+	if given("workers") || l.Workers == 0 {
+		l.Workers = max(t.workers, 1)
 	}
-	l.Terms.PerWorker = t.globalBatch == "per-worker" || !given("global-batch") && past.PerWorker
-	l.Terms.Service = t.cluster
-	majority := t.membership == "majority" || t.membership == "" && (t.listen != "" || past.Majority)
-	l.Embedded = !majority && t.cluster == "" && len(t.join) == 0
-	return l
+	if given("global-batch") {
+		l.PerWorker = t.globalBatch == "per-worker"
+	}
+	switch {
+	case t.membership != "" || t.cluster != "":
+		l.Majority = t.membership == "majority"
+	case t.listen != "":
+		l.Majority = true
+	}
+	return l, nil
 }
 
 // askAbout asks the workers that are to be joined what they train.
 func (t *together) askAbout(ctx context.Context) (*crew.About, error) {
-	opt := fabric.Options{Name: "visitor"}
-	if t.keys != "" {
-		identity, err := keys.Load(t.keys, "visitor")
-		if err != nil {
-			return nil, err
-		}
-		opt.Name, opt.Keys = identity.Name, identity
-	}
-	network, err := fabric.NewSockets(opt)
+	keys, err := crew.FindKeys(t.keys)
 	if err != nil {
-		return nil, err
+		return nil, badInputf("--keys: %w", err)
 	}
-	defer network.Close()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	text, err := group.Ask(ctx, network, t.addresses(), group.Question{About: true})
+	a, err := crew.Ask(ctx, keys, t.addresses())
 	if err != nil {
 		return nil, fmt.Errorf("--join: %w", err)
-	}
-	a := &crew.About{}
-	if err := json.Unmarshal(text, a); err != nil {
-		return nil, fmt.Errorf("--join: the workers' description of what they train: %w", err)
 	}
 	return a, nil
 }
@@ -151,27 +156,61 @@ func (c *console) trainTogether(ctx context.Context, j *job.Job, dir rundir.Dir,
 	if err != nil {
 		return err
 	}
-	c.remark("training %s (%s weights) on %s samples of %s with %d workers; the run is in %s",
-		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), l.Workers, dir.Path())
+	c.remark("training %s (%s weights) on %s samples of %s with %s; the run is in %s",
+		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), workers(l.Workers), dir.Path())
+	if len(l.Join) > 0 {
+		c.remark("joining the workers at %s", strings.Join(l.Join, " "))
+	}
 	if at.Step > 0 {
 		c.remark("going on after step %s of %s", count(int64(at.Step)), count(int64(j.Steps)))
 	}
-	live := newTrainProgress(c, j, at)
-	l.Observe = live
-	l.Changed = func(x crew.Change) { live.line("%s", changeText(x)) }
+	live := crewProgress{newTrainProgress(c, j, at)}
+	l.Observer = live
 	r, err := l.Run(ctx)
 	live.finish()
-	if errors.Is(err, context.Canceled) {
-		return &stoppedError{fmt.Sprintf("interrupted; go on with millrace train --resume %s", shellWord(dir.Path()))}
+	goOn := "go on with millrace train --resume " + shellWord(dir.Path())
+	if len(l.Join) > 0 {
+		goOn = "the others go on"
 	}
-	if err != nil {
-		return fmt.Errorf("%w; go on with millrace train --resume %s", err, shellWord(dir.Path()))
+	switch {
+	case errors.Is(err, crew.ErrAllLeft):
+		return &stoppedError{fmt.Sprintf("%v; %s", err, goOn)}
+	case errors.Is(err, context.Canceled):
+		return &stoppedError{"interrupted; " + goOn}
+	case err != nil && len(l.Join) > 0:
+		return err
+	case err != nil:
+		return fmt.Errorf("%w; then %s", err, goOn)
 	}
 	return c.result(r, func(w io.Writer) error { return printTrained(w, r) })
 }
 
-// changeText says in a line what a change of the members means.
-func changeText(x crew.Change) string {
-	return fmt.Sprintf("millrace: view %d: %s; %d of us go on (%s), %s samples and learning rate %.4g in step %s, %.0f ms after the one before it",
-		x.Epoch, x.Reason, len(x.Members), strings.Join(x.Members, " "), count(int64(x.Batch)), x.Rate, count(int64(x.Step)), 1000*x.Seconds)
+func workers(n int) string {
+	if n == 1 {
+		return "one worker"
+	}
+	return fmt.Sprintf("%d workers", n)
 }
+
+// crewProgress shows what happens to the workers, too.
+type crewProgress struct{ *trainProgress }
+
+var _ crew.Observer = crewProgress{}
+
+// Changed implements crew.Observer.
+func (p crewProgress) Changed(x crew.Change) {
+	verb := "go on"
+	if len(x.Members) == 1 {
+		verb = "goes on"
+	}
+	p.line("millrace: view %d: %s; %s %s with %s samples and a learning rate of %.4g in step %s, %.0f ms after the step before",
+		x.View, x.Reason, strings.Join(x.Members, " "), verb, count(int64(x.Batch)), x.Rate, count(int64(x.Step)), 1000*x.Seconds)
+}
+
+// Skipped implements crew.Observer.
+func (p crewProgress) Skipped(step int, culprit string) {
+	p.line("millrace: step %s is skipped by all: the gradient of %s was not finite", count(int64(step)), culprit)
+}
+
+// Remark implements crew.Observer.
+func (p crewProgress) Remark(format string, args ...any) { p.line("millrace: "+format, args...) }

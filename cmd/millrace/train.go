@@ -43,11 +43,11 @@ With --workers it trains with several processes that survive the loss of any of 
 		if err := checkProcessor(); err != nil {
 			return err
 		}
-		if err := crewed.check(); err != nil {
-			return err
-		}
 		if *resume != "" {
 			return c.resume(cmd, ask, crewed, *resume)
+		}
+		if err := crewed.check(crewed.asked()); err != nil {
+			return err
 		}
 		if len(crewed.join) > 0 {
 			return c.join(cmd, ask, crewed, *out)
@@ -65,10 +65,15 @@ With --workers it trains with several processes that survive the loss of any of 
 			return err
 		}
 		if crewed.asked() {
-			if err := j.Declare(dir, os.Args[1:]); err != nil {
+			l, err := crewed.launcher(j, dir, crew.Setup{})
+			if err == nil {
+				err = j.Declare(dir, os.Args[1:])
+			}
+			if err != nil {
+				_ = os.Remove(dir.Path()) // nothing may have arrived; else it stays
 				return err
 			}
-			return c.trainTogether(cmd.Context(), j, dir, crewed.launcher(c, j, dir, crew.Past{}))
+			return c.trainTogether(cmd.Context(), j, dir, l)
 		}
 		return c.train(cmd.Context(), j, dir, func() error { return j.Start(dir, os.Args[1:]) })
 	}
@@ -122,10 +127,13 @@ func (c *console) join(cmd *cobra.Command, ask *asked, crewed *together, out str
 	if err != nil {
 		return err
 	}
+	l, err := crewed.launcher(j, dir, crew.Setup{})
+	if err != nil {
+		return err
+	}
 	if err := j.Declare(dir, os.Args[1:]); err != nil {
 		return err
 	}
-	l := crewed.launcher(c, j, dir, crew.Past{})
 	l.About, l.Join = about, crewed.addresses()
 	return c.trainTogether(cmd.Context(), j, dir, l)
 }
@@ -171,8 +179,15 @@ func (c *console) resume(cmd *cobra.Command, ask *asked, crewed *together, path 
 	if err != nil {
 		return err
 	}
+	if err := crewed.check(several); err != nil {
+		return err
+	}
 	if several || crewed.asked() {
-		return c.trainTogether(cmd.Context(), j, dir, crewed.launcher(c, j, dir, past))
+		l, err := crewed.launcher(j, dir, past)
+		if err != nil {
+			return err
+		}
+		return c.trainTogether(cmd.Context(), j, dir, l)
 	}
 	return c.train(cmd.Context(), j, dir, func() error { return j.Resume(dir) })
 }
@@ -225,6 +240,9 @@ func printTrained(w io.Writer, r *job.Result) error {
 	fmt.Fprintf(w, "%s on %s: %.2f %% of %s test samples right%s, loss %.4g\n",
 		r.Network, r.Data, 100*r.TestAccuracy, count(int64(r.TestSamples)), inTop(r.TestTop5), r.TestLoss)
 	fmt.Fprintf(w, "%s steps in %.1f s", count(int64(r.Steps)), r.Seconds)
+	if r.Workers > 0 {
+		fmt.Fprintf(w, ", at last with %s in view %d", workers(r.Workers), r.Views)
+	}
 	if r.Stopped {
 		fmt.Fprint(w, ", stopped early")
 	}

@@ -42,7 +42,7 @@ func why(c *console, path string) error {
 	if err != nil {
 		return err
 	}
-	decisions, summary, err := control.ReadDecisions(crew.Journal(dir))
+	decisions, summary, err := crew.Decisions(dir)
 	if err != nil {
 		return err
 	}

@@ -36,9 +36,11 @@ type Job struct {
 	Samples  int // of the training part
 	Steps    int // in all, unless a policy ends the run before
 
-	config  train.Config
-	dir     rundir.Dir
-	events  string // path of the journal
+	config train.Config
+	dir    rundir.Dir
+
+	decisions func() ([]control.Decision, error) // of the run so far
+
 	engine  *cpu.Engine
 	journal *control.Journal
 	trainer *train.Trainer
@@ -213,7 +215,7 @@ func (j *Job) Resume(dir rundir.Dir) error {
 		return err
 	}
 	j.dir, j.begun = dir, m.Started
-	if j.before, err = spent(dir.Events()); err != nil {
+	if j.before, err = Spent(dir.Events()); err != nil {
 		return &rundir.Error{Path: dir.Path(), Cause: err}
 	}
 	if err := j.open(dir.Events()); err != nil {
@@ -223,15 +225,26 @@ func (j *Job) Resume(dir rundir.Dir) error {
 	return err
 }
 
-// Work makes the job that of one worker of a group, which trains the run in a directory from its
-// newest checkpoint on, or from the begin. The worker's journal is a file of its own.
-func (j *Job) Work(dir rundir.Dir, events string, g train.Group) error {
-	m, err := dir.Manifest()
+// Part is one worker's part of a run that several train.
+type Part struct {
+	Dir    rundir.Dir
+	Events string // path of the worker's own journal
+	Group  train.Group
+	Before time.Duration // that earlier processes worked on the run
+	// Decisions are those of the whole run so far.
+	Decisions func() ([]control.Decision, error)
+}
+
+// Work makes the job a part of the run in a directory, which goes on from the newest checkpoint, or
+// from the begin.
+func (j *Job) Work(p Part) error {
+	m, err := p.Dir.Manifest()
 	if err != nil {
 		return err
 	}
-	j.dir, j.begun, j.config.Group = dir, m.Started, g
-	if err := j.open(events); err != nil {
+	j.dir, j.begun, j.before = p.Dir, m.Started, p.Before
+	j.config.Group, j.decisions = p.Group, p.Decisions
+	if err := j.open(p.Events); err != nil {
 		return err
 	}
 	j.trainer, err = train.Resume(j.config)
@@ -257,7 +270,13 @@ func (j *Job) Replay() (*train.Replay, error) {
 
 // open makes what the trainer stands on.
 func (j *Job) open(events string) (err error) {
-	j.started, j.events = time.Now(), events
+	j.started = time.Now()
+	if j.decisions == nil {
+		j.decisions = func() ([]control.Decision, error) {
+			list, _, err := control.ReadDecisions(events)
+			return list, err
+		}
+	}
 	j.config.Dir = j.dir.File(checkpointsDir)
 	if err := os.MkdirAll(j.config.Dir, 0o755); err != nil {
 		return &rundir.Error{Path: j.dir.Path(), Cause: err}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"millrace.dev/control"
 	"millrace.dev/internal/durable"
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/report"
@@ -38,6 +37,9 @@ type Result struct {
 	// TestTop5 is the share of samples whose class is among the five most probable; nil where
 	// there are not more classes than that.
 	TestTop5 *float64 `json:"test_top5,omitempty"`
+
+	Workers int `json:"workers,omitempty"` // that trained it together at the end; 0 for one alone
+	Views   int `json:"views,omitempty"`   // lists of workers that followed each other since this process began
 
 	Model  string `json:"model"` // paths
 	Curves string `json:"curves"`
@@ -133,7 +135,7 @@ func (j *Job) report(r *Result, test train.Metrics, mistakes []report.Mistake) e
 	if err := j.journal.Sync(); err != nil {
 		return j.unwritten("journal", err)
 	}
-	decisions, _, err := control.ReadDecisions(j.events)
+	decisions, err := j.decisions()
 	if err != nil {
 		return err
 	}

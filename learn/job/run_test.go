@@ -86,7 +86,7 @@ func TestModelIsWrittenLast(t *testing.T) {
 // TestSpent sums what three processes noted, one of which was killed.
 func TestSpent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.jsonl")
-	if d, err := spent(path); d != 0 || err != nil {
+	if d, err := Spent(path); d != 0 || err != nil {
 		t.Errorf("of nothing: %v, %v", d, err)
 	}
 	clock := time.Unix(1000, 0)
@@ -113,7 +113,7 @@ func TestSpent(t *testing.T) {
 		}
 		clock = clock.Add(time.Hour)
 	}
-	if d, err := spent(path); d != 14*time.Second || err != nil {
+	if d, err := Spent(path); d != 14*time.Second || err != nil {
 		t.Errorf("%v, %v; want 14 s", d, err)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"millrace.dev/control"
 )
 
-// spent is how long the processes before this one have worked on a run: the sum over them of the
+// Spent is how long the processes before this one have worked on a run: the sum over them of the
 // times from the first to the last record of each in the journal. A resume begins with a rewind.
-func spent(journal string) (time.Duration, error) {
+func Spent(journal string) (time.Duration, error) {
 	var sum time.Duration
 	var first, last time.Time
 	_, err := control.ReadJournal(journal, func(r control.Record) error {

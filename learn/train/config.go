@@ -59,10 +59,18 @@ const (
 	SignalThroughput    = "throughput"
 	SignalRunningLoss   = "running loss"
 	SignalElapsed       = "elapsed"
+	SignalWait          = "wait" // in a group: at the end of a step, until all have decided it
 
 	SettingRateFactor = "learning rate factor"
 	SettingTraining   = "training"
 	SettingThreads    = "threads"
+)
+
+// The settings that a group decides about.
+const (
+	SettingWorkers   = "workers"       // how many take part
+	SettingReduction = "reduction"     // how gradients are added up
+	SettingSkipped   = "skipped steps" // because of numbers that are not finite
 )
 
 // Observer is told how a run goes. Its methods are called between steps, on the goroutine of

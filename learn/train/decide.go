@@ -18,6 +18,10 @@ func (t *Trainer) newLoop() error {
 		},
 		Apply: t.apply,
 	}
+	if t.cfg.Group != nil {
+		c.Settings[SettingWorkers], c.Settings[SettingSkipped] = control.Number(0), control.Number(0)
+		c.Settings[SettingReduction] = control.Word("none")
+	}
 	if t.cfg.Plateau != nil {
 		c.Policies = append(c.Policies, *t.cfg.Plateau)
 	}

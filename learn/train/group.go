@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
+	"millrace.dev/control"
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/internal/vec"
@@ -94,6 +96,11 @@ type Verdict struct {
 	Culprit string  // the worker whose numbers were not finite, "" when unknown
 	Total   Metrics // of all shares that count
 	Next    Place   // of the coming step
+
+	// Taken are decisions of the group that are in force since before the step, and Signals what it
+	// measured of the step. They go to the journal.
+	Taken   []control.Taken
+	Signals []control.Signal
 }
 
 // maxSkips is how many steps in a row are skipped because of numbers that are not finite.
@@ -122,10 +129,13 @@ func (t *Trainer) stepInGroup(ctx context.Context) error {
 	if t.state.Step%hashEvery == 0 {
 		own.Hash = t.Hash()
 	}
+	ready := time.Now()
 	v, err := t.cfg.Group.Commit(ctx, own)
 	if err != nil || v.Void {
 		return err
 	}
+	t.waited += time.Since(ready)
+	t.waits++
 	if v.Apply {
 		err = t.applyMean(rate)
 	} else {
@@ -138,7 +148,19 @@ func (t *Trainer) stepInGroup(ctx context.Context) error {
 	t.state.Cursor, t.state.Returned = v.Next.Cursor, v.Next.Returned
 	t.state.Running.addAll(v.Total)
 	t.windowMetrics.addAll(v.Total)
+	t.noteVerdict(v)
 	return nil
+}
+
+// noteVerdict writes down what the group has decided and measured.
+func (t *Trainer) noteVerdict(v Verdict) {
+	now := time.Now()
+	for _, d := range v.Taken {
+		t.note(t.loop.Take(d, uint64(t.state.Step-1), now))
+	}
+	for _, s := range v.Signals {
+		t.observe(now, s.Name, s.Unit, s.Value)
+	}
 }
 
 // local computes the gradients of a share. The states that a forward pass changes, as running

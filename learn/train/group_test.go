@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -28,6 +29,7 @@ type meeting struct {
 	round   int // steps decided
 	verdict Verdict
 	skip    map[int]bool // steps whose gradients are spoilt
+	taken   map[int][]control.Taken
 	state   []byte       // of the first member between two steps, for newcomers
 	numbers [][]float32
 }
@@ -151,7 +153,8 @@ func (s *seat) Commit(_ context.Context, own Tally) (Verdict, error) {
 }
 
 func (m *meeting) decide() {
-	v := Verdict{Apply: !m.skip[m.round]}
+	v := Verdict{Apply: !m.skip[m.round], Taken: m.taken[m.round]}
+	v.Signals = []control.Signal{{Name: "pause", Unit: "ms", Value: float64(m.round)}}
 	weight := 0
 	for _, s := range m.members {
 		weight += s.share.Samples()
@@ -338,6 +341,34 @@ func (a *atEpoch) Epoch(e Epoch) {
 
 // TestSkippedSteps checks that a skipped step changes nothing but the counters, and that too many
 // end the run with the one to blame.
+// TestJournalOfGroup checks that what a group decides and measures is in a worker's journal, the
+// decision after the step before it.
+func TestJournalOfGroup(t *testing.T) {
+	m := newMeeting(100, 16)
+	m.taken = map[int][]control.Taken{3: {{Policy: "group", Subject: "workers", Proposal: control.Proposal{
+		New: control.Number(2), Reason: "w2 was lost",
+		Expect: &control.Expectation{Signal: "pause", Unit: "ms", Statistic: control.Highest, Value: 3, Horizon: 2},
+	}}}}
+	cfg := exact(t)
+	cfg.Plateau = nil
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	var err error
+	if cfg.Journal, err = control.OpenJournal(path); err != nil {
+		t.Fatal(err)
+	}
+	trainTogether(t, func() Config { return cfg }, m.seat(false))
+	if err := cfg.Journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	decisions, _, err := control.ReadDecisions(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(decisions) != 1 || decisions[0].Point != 3 || decisions[0].Observed == nil || decisions[0].Observed.Value != 4 || decisions[0].Observed.Samples != 2 {
+		t.Errorf("got %+v", decisions)
+	}
+}
+
 func TestSkippedSteps(t *testing.T) {
 	m := newMeeting(100, 16)
 	m.skip = map[int]bool{3: true, 4: true, 5: true}

@@ -44,12 +44,14 @@ type Trainer struct {
 type member struct {
 	maker        *data.Batcher
 	batch        data.Batch
-	localStates  []float32 // this worker's states after its share, behind its gradients
-	statesBefore []float32 // the states at the step's begin
-	mean         []float32 // gradients and states of all
-	updater      *runner   // runs updates with the mean gradients
-	leader       bool      // this worker writes what the run leaves behind
-	skips        int       // steps in a row that were passed over
+	localStates  []float32     // this worker's states after its share, behind its gradients
+	statesBefore []float32     // the states at the step's begin
+	mean         []float32     // gradients and states of all
+	updater      *runner       // runs updates with the mean gradients
+	leader       bool          // this worker writes what the run leaves behind
+	skips        int           // steps in a row that were passed over
+	waited       time.Duration // for the others, at the end of the window's steps
+	waits        int           // their number
 }
 
 // New makes a trainer with fresh weights.
@@ -281,6 +283,10 @@ func (t *Trainer) endWindow(now time.Time) {
 		})
 	}
 	t.observe(now, SignalThroughput, "samples/s", rate)
+	if t.waits > 0 {
+		t.observe(now, SignalWait, "ms", t.waited.Seconds()*1000/float64(t.waits))
+		t.waited, t.waits = 0, 0
+	}
 	t.observe(now, SignalRunningLoss, "", m.Loss())
 	t.decide(now)
 	*m = Metrics{}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -15,14 +14,15 @@ import (
 type child struct {
 	name string
 	addr string
+	slot int // of its port
 	cmd  *exec.Cmd
 
 	in     io.WriteCloser
 	orders *json.Encoder
 	errors *tail
 
-	leaving bool // was asked to
-	left    bool // said so
+	leaving bool   // was asked to
+	left    string // why it says that it left
 	trained bool
 	failed  *failure
 }
@@ -53,8 +53,8 @@ func start(program string, spec Spec, events chan<- event, running *sync.WaitGro
 		return nil, fmt.Errorf("worker %s cannot be started: %w", spec.Name, err)
 	}
 	c.in, c.orders = in, json.NewEncoder(in)
+	_ = c.orders.Encode(spec) // a child that reads nothing has ended
 	running.Go(func() {
-		_ = c.orders.Encode(spec) // a child that reads nothing has ended
 		err := lines(out, func(w word) { events <- event{child: c, word: w} })
 		if err != nil { // it does not speak as a worker does
 			_ = c.cmd.Process.Kill()
@@ -68,6 +68,9 @@ func start(program string, spec Spec, events chan<- event, running *sync.WaitGro
 
 // leave asks the child to leave its group after the step under way.
 func (c *child) leave() {
+	if c.leaving {
+		return // a second signal would end it at once
+	}
 	c.leaving = true
 	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 }
@@ -121,6 +124,3 @@ func (t *tail) last() string {
 	}
 	return all[len(all)-1]
 }
-
-// program is the file that this process runs, which its children run, too.
-func program() (string, error) { return os.Executable() }

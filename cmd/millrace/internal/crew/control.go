@@ -10,25 +10,13 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
+	"net/url"
 	"strconv"
 	"time"
 
 	"millrace.dev/group"
-	"millrace.dev/internal/durable"
 	"millrace.dev/internal/rundir"
 )
-
-// groupFile says where the launcher of a run that is under way can be asked.
-const groupFile = "group.json"
-
-// running is what the group file holds.
-type running struct {
-	PID     int      `json:"pid"`
-	Control string   `json:"control"` // path of a Unix socket
-	Workers []string `json:"workers"` // addresses where they listen
-}
 
 // Status is the situation of a run's workers on this machine.
 type Status struct {
@@ -40,122 +28,11 @@ type Status struct {
 
 // WorkerStatus is what is known of one.
 type WorkerStatus struct {
-	Name string `json:"name"`
-	PID  int    `json:"pid"`
+	Name    string `json:"name"`
+	PID     int    `json:"pid"`
+	Leaving bool   `json:"leaving,omitempty"` // it was asked to
 	group.Status
 	Silent string `json:"silent,omitempty"` // why it gives no status
-}
-
-// request is something asked of the launcher, on its own goroutine.
-type request struct{ do func(*Launcher) }
-
-// asking bounds how long a worker may take for its answer.
-const asking = 2 * time.Second
-
-// serve makes the launcher answer on a Unix socket.
-func (l *Launcher) serve() error {
-	listener, err := net.Listen("unix", l.controlPath())
-	if err != nil {
-		return err
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", l.serveStatus)
-	mux.HandleFunc("POST /resize", func(w http.ResponseWriter, r *http.Request) {
-		n, err := strconv.Atoi(r.FormValue("n"))
-		if err != nil {
-			http.Error(w, "n must be a number", http.StatusBadRequest)
-			return
-		}
-		l.answer(w, r, func() error { return l.resize(n) })
-	})
-	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) {
-		l.answer(w, r, func() error { return l.drain(r.FormValue("worker")) })
-	})
-	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: asking, ReadTimeout: asking, MaxHeaderBytes: 16 << 10}
-	l.running.Go(func() { _ = l.server.Serve(listener) }) // ends when it is closed
-	return nil
-}
-
-func (l *Launcher) controlPath() string { return filepath.Join(l.scratch, "control") }
-
-// endService stops answering and leaves no file that says otherwise.
-func (l *Launcher) endService() {
-	if l.session.journal != nil {
-		_ = l.session.journal.Close() // nothing was written
-		_ = os.Remove(l.Dir.File(groupFile))
-	}
-}
-
-// note writes who works on the run now.
-func (l *Launcher) note() {
-	now := running{PID: os.Getpid(), Control: l.controlPath()}
-	for _, c := range l.children {
-		now.Workers = append(now.Workers, c.addr)
-	}
-	err := durable.WriteFile(l.Dir.File(groupFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(now) })
-	if err != nil {
-		l.Observe.WriteFailed(err)
-	}
-}
-
-// ask runs f on the launcher's goroutine.
-func (l *Launcher) ask(ctx context.Context, f func()) error {
-	done := make(chan struct{})
-	select {
-	case l.requests <- request{func(*Launcher) { f(); close(done) }}:
-		<-done
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// answer runs f on the launcher's goroutine and tells its error.
-func (l *Launcher) answer(w http.ResponseWriter, r *http.Request, f func() error) {
-	var err error
-	if failed := l.ask(r.Context(), func() { err = f() }); failed != nil {
-		err = failed
-	}
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusConflict)
-	}
-}
-
-// serveStatus asks each worker.
-func (l *Launcher) serveStatus(w http.ResponseWriter, r *http.Request) {
-	s := Status{Run: l.Dir.Path(), Workers: []WorkerStatus{}}
-	var addrs []string
-	if err := l.ask(r.Context(), func() {
-		s.Target = l.Workers
-		for _, c := range l.children {
-			s.Workers = append(s.Workers, WorkerStatus{Name: c.name, PID: c.cmd.Process.Pid})
-			addrs = append(addrs, c.addr)
-		}
-		if missing := l.Workers - l.staying(); missing > 0 && !l.replaceAt.IsZero() {
-			s.Missing = fmt.Sprintf("%d, to be started in %v", missing, max(0, time.Until(l.replaceAt)).Round(time.Second))
-		}
-	}); err != nil {
-		return
-	}
-	network, err := openNetwork("launcher", l.Keys)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	defer network.Close()
-	for i := range s.Workers {
-		ctx, cancel := context.WithTimeout(r.Context(), asking)
-		text, err := group.Ask(ctx, network, addrs[i:i+1], group.Question{Status: true})
-		if err == nil {
-			err = json.Unmarshal(text, &s.Workers[i].Status)
-		}
-		if err != nil {
-			s.Workers[i].Silent = err.Error()
-		}
-		cancel()
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(s) // one that has gone away needs no answer
 }
 
 // Control asks the launcher of a run that is under way.
@@ -169,7 +46,7 @@ const maxAnswer = 16 << 20
 
 // OpenControl finds the launcher of a run.
 func OpenControl(dir rundir.Dir) (*Control, error) {
-	text, err := os.ReadFile(dir.File(groupFile))
+	text, err := readBounded(dir.File(groupFile), maxAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &rundir.Error{Path: dir.Path(), Cause: errors.New("no workers are at work on it now")}
 	}
@@ -228,6 +105,6 @@ func (c *Control) Resize(ctx context.Context, n int) error {
 
 // Drain asks a worker to leave for good, or all when name is empty.
 func (c *Control) Drain(ctx context.Context, name string) error {
-	_, err := c.do(ctx, http.MethodPost, "/drain?worker="+name)
+	_, err := c.do(ctx, http.MethodPost, "/drain?worker="+url.QueryEscape(name))
 	return err
 }

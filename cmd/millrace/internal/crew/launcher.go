@@ -25,118 +25,130 @@ import (
 type Launcher struct {
 	Dir      rundir.Dir
 	Settings job.Settings // complete
-	Workers  int          // how many to hold
-	Threads  int          // of each worker; 0: this machine's, shared out evenly
-	Join     []string     // addresses of members of a group to join; none: found one
-	About    *About       // of that group
-	Terms    Terms        // of the group that is founded; Service is filled in when it is Embedded
-	Embedded bool         // the launcher keeps the membership service itself
-	Listen   string       // host:port where the first worker listens, the others at the ports after it; empty: only this machine
-	Keys     string       // directory of keys, needed when Listen is not a loopback address
-	Notice   string       // a file or URL that gives notice; see package notice
+	Setup
+	Threads  int      // of each worker; 0: this machine's, shared out evenly
+	Join     []string // addresses of members of a group to join; none: found one
+	About    *About   // of that group, which then decides about the Setup, but for the number
+	Service  string   // URL of the cluster that keeps the membership; empty: the launcher does, or see Setup
+	Listen   string   // host:port where the first worker listens, the others at the ports after it; empty: only this machine
+	Keys     Keys     // needed when Listen is not a loopback address
+	Notice   string   // leave when this file appears, or this URL (http…) answers 200; empty: never
+	Observer Observer
 
-	Observe train.Observer
-	Changed func(Change)
-	Remark  func(format string, args ...any)
-
-	name     string // of the group
+	terms    Terms
+	group    string // name of the job
+	prefix   string // of the workers' names
 	program  string
 	scratch  string // directory of sockets
 	session  session
 	founders []group.Member
 	next     int // number of the next worker
+	target   target
 	children []*child
+	running  sync.WaitGroup // goroutines
 	events   chan event
-	requests chan request
-	running  sync.WaitGroup
+	requests chan func()
 	service  *cluster.Cluster
 	server   *http.Server
+	shown    shown
 
-	cooldown    time.Duration // before the next replacement
-	replaceAt   time.Time     // zero: none is due
-	lastLoss    time.Time
-	interrupted bool
-	closing     bool
+	interrupted bool      // Run's context has ended
+	closing     bool      // all that is left is to end
+	closeBy     time.Time // when those that have not ended are killed
 	finisher    *child
 	result      *job.Result
 	err         error
-	started     time.Time
 }
 
-// Cooldowns before a lost worker is replaced: each loss doubles it, quiet time takes it back.
-const (
-	firstCooldown = 10 * time.Second
-	lastCooldown  = 100 * time.Second
-	quiet         = 10 * time.Minute
-)
+// Observer is told how the run goes, and what happens to its workers.
+type Observer interface {
+	train.Observer
+	Changed(Change)
+	Skipped(step int, culprit string)
+	Remark(format string, args ...any)
+}
 
 // MaxWorkers bounds the workers of one machine.
 const MaxWorkers = 256
 
+// ErrAllLeft says that the last worker has left in good order before the end of the training, as it was
+// told to: the run can go on later.
+var ErrAllLeft = errors.New("all workers have left")
+
+// lastWait is how long workers whose work is done may take to end.
+const lastWait = 10 * time.Second
+
 // Run trains to the end and returns what the run brought. When ctx ends all workers leave after the
 // step under way, and it returns ctx's error: the run can go on later.
-func (l *Launcher) Run(ctx context.Context) (r *job.Result, err error) {
+func (l *Launcher) Run(ctx context.Context) (*job.Result, error) {
+	defer l.close()
 	if err := l.prepare(ctx); err != nil {
-		l.close()
 		return nil, err
 	}
-	defer l.close()
-	for range l.Workers {
+	for range l.target.workers {
 		if err := l.startWorker(len(l.Join) == 0); err != nil {
 			l.fail(err)
 			break
 		}
 	}
 	l.loop(ctx)
-	if l.err != nil {
+	switch {
+	case l.err != nil:
 		return nil, l.err
+	case l.result != nil:
+		return l.result, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	}
-	if l.result == nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, errors.New("all workers have left the group before the end of the training")
-	}
-	l.result.Seconds = time.Since(l.started).Seconds()
-	return l.result, nil
+	return nil, ErrAllLeft
 }
 
 // prepare makes what the workers stand on.
 func (l *Launcher) prepare(ctx context.Context) (err error) {
-	l.started, l.cooldown = time.Now(), firstCooldown
-	l.events, l.requests = make(chan event, 64), make(chan request)
-	if l.program, err = program(); err != nil {
+	l.target.workers = l.Workers
+	l.events, l.requests = make(chan event, 64), make(chan func())
+	if l.program, err = os.Executable(); err != nil {
 		return err
 	}
-	if l.Threads == 0 {
-		l.Threads = max(1, runtime.GOMAXPROCS(0)/l.Workers)
-	}
-	if l.session, err = openSession(l.Dir, Past{l.Workers, l.Terms.PerWorker, l.Terms.Service == "" && !l.Embedded}); err != nil {
+	if l.session, err = openSession(l.Dir, l.Setup); err != nil {
 		return err
 	}
-	l.next = l.session.FirstWorker
 	// Socket paths are short, whatever the run's directory is called.
 	if l.scratch, err = os.MkdirTemp("", "millrace-"); err != nil {
 		return err
 	}
 	if l.About != nil {
-		l.name, l.Terms = l.About.Group, l.About.Terms
-	} else {
-		l.name = fmt.Sprintf("%s-%d", filepath.Base(l.Dir.Path()), time.Now().UnixNano())
-	}
-	if l.Embedded {
-		l.service, err = cluster.Open(ctx, cluster.Config{Dir: filepath.Join(l.scratch, "membership"), Listen: "127.0.0.1:0"})
-		if err != nil {
-			return fmt.Errorf("the membership service: %w", err)
+		l.group, l.terms = l.About.Group, l.About.Terms
+		if l.prefix, err = l.newcomers(ctx); err != nil {
+			return err
 		}
-		l.Terms.Service = l.service.URL()
+		return l.serve()
 	}
-	if len(l.Join) == 0 {
-		for n := l.next; n < l.next+l.Workers; n++ {
-			l.founders = append(l.founders, group.Member{ID: group.NewID(), Name: workerName(n), Addr: l.addr(n), Host: group.ThisHost()})
+	l.group = fmt.Sprintf("%s-%d", filepath.Base(l.Dir.Path()), time.Now().UnixNano())
+	l.prefix = "w"
+	l.terms = Terms{PerWorker: l.PerWorker, Service: l.Service}
+	l.terms.Base = l.terms.batch(l.Settings.Batch, l.Workers)
+	if l.Service == "" && !l.Majority {
+		if err := l.keepMembership(ctx); err != nil {
+			return err
 		}
+	}
+	for slot := range l.Workers {
+		l.founders = append(l.founders, group.Member{
+			ID: group.NewID(), Name: l.name(slot), Addr: l.addr(slot, slot), Host: group.ThisHost(),
+		})
 	}
 	return l.serve()
+}
+
+// keepMembership starts a membership service in this process.
+func (l *Launcher) keepMembership(ctx context.Context) (err error) {
+	l.service, err = cluster.Open(ctx, cluster.Config{Dir: filepath.Join(l.scratch, "membership"), Listen: "127.0.0.1:0"})
+	if err != nil {
+		return fmt.Errorf("the membership service: %w", err)
+	}
+	l.terms.Service = l.service.URL()
+	return nil
 }
 
 // close ends what is left, and waits for it.
@@ -154,7 +166,7 @@ func (l *Launcher) close() {
 		}
 	}
 	l.running.Wait()
-	l.endService()
+	l.session.close(l.Dir)
 	if l.service != nil {
 		l.service.Close()
 	}
@@ -163,252 +175,63 @@ func (l *Launcher) close() {
 	}
 }
 
-func workerName(n int) string { return "w" + strconv.Itoa(n) }
+// name is that of worker n.
+func (l *Launcher) name(n int) string { return l.prefix + strconv.Itoa(n) }
 
-// addr is where worker n listens.
-func (l *Launcher) addr(n int) string {
+// addr is where worker n, which has a slot, listens.
+func (l *Launcher) addr(n, slot int) string {
 	if l.Listen == "" {
-		return "unix:" + filepath.Join(l.scratch, workerName(n))
+		return "unix:" + filepath.Join(l.scratch, l.name(n))
 	}
 	host, port, _ := net.SplitHostPort(l.Listen) // checked before
 	first, _ := strconv.Atoi(port)
-	return "tcp:" + net.JoinHostPort(host, strconv.Itoa(first+n-l.session.FirstWorker))
+	if first == 0 {
+		return "tcp:" + l.Listen
+	}
+	return "tcp:" + net.JoinHostPort(host, strconv.Itoa(first+slot))
+}
+
+// freeSlot is the first that no child has.
+func (l *Launcher) freeSlot() int {
+	for slot := 0; ; slot++ {
+		if !slices.ContainsFunc(l.children, func(c *child) bool { return c.slot == slot }) {
+			return slot
+		}
+	}
+}
+
+// threads of a worker that is started now.
+func (l *Launcher) threads() int {
+	if l.Threads > 0 {
+		return l.Threads
+	}
+	return max(1, runtime.GOMAXPROCS(0)/max(1, l.target.workers))
 }
 
 // startWorker starts the next worker, as a founder or as one that joins.
 func (l *Launcher) startWorker(founder bool) error {
-	n := l.next
+	n, slot := l.next, l.freeSlot()
 	l.next++
 	spec := Spec{
-		Run: l.Dir.Path(), Name: workerName(n), Settings: l.Settings, Threads: l.Threads, Group: l.name, Addr: l.addr(n),
-		Terms: l.Terms, Base: l.Settings.Batch, Keys: l.Keys, Notice: l.Notice,
+		Run: l.Dir.Path(), Home: l.session.worker(l.name(n)), Name: l.name(n), Settings: l.Settings, Group: l.group, Addr: l.addr(n, slot),
+		Terms: l.terms, Keys: l.Keys.path(), Notice: l.Notice, Scratch: l.scratch,
 	}
-	switch {
-	case l.About != nil:
-		spec.Base = l.About.Base
-	case l.Terms.PerWorker:
-		spec.Base *= len(l.founders)
-	}
+	spec.Settings.Threads = l.threads()
 	if founder {
 		spec.Founders = l.founders
-		spec.ID = spec.Founders[n-l.session.FirstWorker].ID
+		spec.ID = spec.Founders[slot].ID
 	} else {
-		spec.Join = slices.Clone(l.Join)
 		for _, c := range l.children {
 			spec.Join = append(spec.Join, c.addr)
 		}
+		spec.Join = append(spec.Join, l.Join...)
 	}
 	c, err := start(l.program, spec, l.events, &l.running)
 	if err != nil {
 		return err
 	}
+	c.slot = slot
 	l.children = append(l.children, c)
 	l.note()
 	return nil
-}
-
-// loop handles what happens until all workers have ended.
-func (l *Launcher) loop(ctx context.Context) {
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	done := ctx.Done()
-	for len(l.children) > 0 {
-		select {
-		case e := <-l.events:
-			l.handle(e)
-		case r := <-l.requests:
-			r.do(l)
-		case now := <-tick.C:
-			l.replace(now)
-		case <-done:
-			done = nil
-			l.interrupted = true
-			for _, c := range l.children {
-				c.leave()
-			}
-		}
-	}
-}
-
-func (l *Launcher) handle(e event) {
-	c := e.child
-	switch w := e.word; {
-	case e.ended:
-		l.ended(c)
-	case w.Window != nil:
-		l.Observe.Window(*w.Window)
-	case w.Epoch != nil:
-		l.Observe.Epoch(w.Epoch.epoch())
-	case w.Trouble != "":
-		l.Observe.WriteFailed(errors.New("worker " + c.name + ": " + w.Trouble))
-	case w.Change != nil:
-		l.Changed(*w.Change)
-	case w.Trained != nil:
-		c.trained = true
-		l.finish()
-	case w.Result != nil:
-		l.result = w.Result
-		l.dismissAll()
-	case w.Failed != nil:
-		c.failed = w.Failed
-	case w.Left:
-		c.left = true
-	}
-}
-
-// finish makes one of those that have trained to the end write the results.
-func (l *Launcher) finish() {
-	if l.finisher != nil || l.result != nil {
-		return
-	}
-	for _, c := range l.children {
-		if c.trained && c.failed == nil {
-			l.finisher = c
-			c.order(order{Finish: true})
-			return
-		}
-	}
-}
-
-// dismissAll lets the workers end.
-func (l *Launcher) dismissAll() {
-	l.closing = true
-	for _, c := range l.children {
-		c.dismiss()
-	}
-}
-
-// drop forgets a child.
-func (l *Launcher) drop(c *child) {
-	l.children = slices.DeleteFunc(l.children, func(x *child) bool { return x == c })
-}
-
-// ended handles the end of a child: of one that leaves, of a run that ends, or a loss.
-func (l *Launcher) ended(c *child) {
-	l.drop(c)
-	c.dismiss()
-	l.note()
-	if l.closing || l.interrupted {
-		return
-	}
-	if c.failed != nil {
-		// What fails one worker's training fails that of all.
-		l.fail(&Failure{c.name, *c.failed})
-		return
-	}
-	if c.trained {
-		if l.finisher == c {
-			l.finisher = nil
-		}
-		l.finish()
-		if l.finisher == nil {
-			l.fail(fmt.Errorf("the training has ended, but worker %s %s before the results were written", c.name, c.end()))
-		}
-		return
-	}
-	if c.left {
-		if !c.leaving {
-			l.Workers = max(l.Workers-1, 0) // it was told to by others
-		}
-		return
-	}
-	for _, x := range l.children {
-		x.order(order{Down: c.name})
-	}
-	l.lose(c)
-}
-
-// lose notes a lost worker and when to replace it.
-func (l *Launcher) lose(c *child) {
-	if len(l.children) == 0 && len(l.Join) == 0 {
-		l.fail(fmt.Errorf("all workers are lost: worker %s %s", c.name, c.end()))
-		return
-	}
-	now := time.Now()
-	if now.Sub(l.lastLoss) > quiet {
-		l.cooldown = firstCooldown
-	}
-	l.lastLoss = now
-	if l.replaceAt.IsZero() {
-		l.replaceAt = now.Add(l.cooldown)
-		l.cooldown = min(2*l.cooldown, lastCooldown)
-	}
-	l.Remark("worker %s %s; another takes its place in %v", c.name, c.end(), time.Until(l.replaceAt).Round(time.Second))
-}
-
-// replace starts workers where some are missing, when that is due.
-func (l *Launcher) replace(now time.Time) {
-	if l.replaceAt.IsZero() || now.Before(l.replaceAt) || l.closing || l.interrupted {
-		return
-	}
-	l.replaceAt = time.Time{}
-	for l.staying() < l.Workers {
-		if err := l.startWorker(false); err != nil {
-			l.Remark("%v", err)
-			l.replaceAt = now.Add(l.cooldown)
-			return
-		}
-	}
-}
-
-// staying counts the children that were not asked to leave.
-func (l *Launcher) staying() int {
-	n := 0
-	for _, c := range l.children {
-		if !c.leaving {
-			n++
-		}
-	}
-	return n
-}
-
-// resize changes how many workers the launcher holds.
-func (l *Launcher) resize(n int) error {
-	if n < 1 || n > MaxWorkers {
-		return fmt.Errorf("a group has 1 to %d workers on a machine, not %d", MaxWorkers, n)
-	}
-	if l.closing || l.interrupted || l.finisher != nil {
-		return errors.New("the run is ending")
-	}
-	l.Workers = n
-	for i := len(l.children) - 1; i >= 0 && l.staying() > n; i-- {
-		if !l.children[i].leaving {
-			l.children[i].leave()
-		}
-	}
-	if l.staying() < n {
-		l.replaceAt = time.Now()
-		l.replace(time.Now())
-	}
-	return nil
-}
-
-// drain makes one worker leave for good, or all of them.
-func (l *Launcher) drain(name string) error {
-	found := false
-	for _, c := range l.children {
-		if name == "" || c.name == name {
-			found = true
-			if !c.leaving {
-				c.leave()
-				l.Workers = max(l.Workers-1, 0)
-			}
-		}
-	}
-	if !found {
-		return fmt.Errorf("no worker %s is on this machine", name)
-	}
-	return nil
-}
-
-// fail ends the run with an error.
-func (l *Launcher) fail(err error) {
-	if l.err == nil {
-		l.err = err
-	}
-	l.closing = true
-	for _, c := range l.children {
-		c.dismiss()
-		c.leave()
-	}
 }

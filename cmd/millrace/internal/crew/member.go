@@ -3,59 +3,72 @@ package crew
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync/atomic"
+	"time"
 
 	"millrace.dev/group"
 	"millrace.dev/group/ledger"
 	"millrace.dev/learn/data"
-	"millrace.dev/learn/tensor"
 	"millrace.dev/learn/train"
 )
 
 // Member is a worker of a group as its trainer sees it.
 type Member struct {
-	start  func(group.Config) (*group.Worker, error)
-	config group.Config
-	worker *group.Worker
-	step   *group.Step
-	seen   func(group.Result) // is told each decided step
+	config    group.Config
+	chronicle chronicle
+	told      func(*Change, *skipWord) // hears of changes and skipped steps, on the trainer's goroutine
+
+	ctx     context.Context // ends the worker at once
+	abandon context.CancelCauseFunc
+	worker  atomic.Pointer[group.Worker] // nil before the trainer has joined
+	step    *group.Step
 }
 
 var _ train.Group = (*Member)(nil)
 
-// NewMember makes a member that is started, with the vector and state filled in, when its trainer
-// joins. Seen is called on the trainer's goroutine.
-func NewMember(config group.Config, start func(group.Config) (*group.Worker, error), seen func(group.Result)) *Member {
-	return &Member{config: config, start: start, seen: seen}
-}
+// errAbandoned ends a member that cannot leave its group in good order.
+var errAbandoned = errors.New("the worker's parent is gone, and its group lets nobody leave")
 
-// Worker is the member's worker, nil before its trainer has joined.
-func (m *Member) Worker() *group.Worker { return m.worker }
+// newMember makes a member that is started, with the vector and state filled in, when its trainer
+// joins.
+func newMember(config group.Config, c chronicle, told func(*Change, *skipWord)) *Member {
+	m := &Member{config: config, chronicle: c, told: told}
+	m.ctx, m.abandon = context.WithCancelCause(context.Background())
+	return m
+}
 
 // Join implements train.Group.
 func (m *Member) Join(n int, from train.Place, t train.Transfer) (local, mean []float32, err error) {
 	c := m.config
 	c.Elements, c.State = n, &state{transfer: t}
 	c.From = group.Progress{Step: uint64(from.Step), Ledger: ledgerOf(from)}
-	if m.worker, err = m.start(c); err != nil {
+	m.chronicle.bytes = 4 * n
+	w, err := group.Start(m.ctx, c)
+	if err != nil {
 		return nil, nil, err
 	}
-	return m.worker.Gradients(), m.worker.Mean(), nil
+	m.worker.Store(w)
+	return w.Gradients(), w.Mean(), nil
 }
 
 // Begin implements train.Group.
 func (m *Member) Begin(ctx context.Context) (train.Share, error) {
-	s, err := m.worker.Begin(ctx)
-	if errors.Is(err, group.ErrLeft) {
-		return train.Share{}, train.ErrLeft
-	}
+	s, err := m.worker.Load().Begin(ctx)
 	if err != nil {
-		return train.Share{}, err
+		return train.Share{}, left(err)
 	}
 	m.step = s
 	return train.Share{
 		Epoch: int(s.Epoch), Spans: spans(s.Shares), Offset: int(s.Offset), Scale: s.RateScale, Leader: s.Leader,
 	}, nil
+}
+
+// left is err in the trainer's words.
+func left(err error) error {
+	if errors.Is(err, group.ErrLeft) {
+		return train.ErrLeft
+	}
+	return err
 }
 
 // Ready implements train.Group.
@@ -68,18 +81,14 @@ func (m *Member) Commit(ctx context.Context, own train.Tally) (train.Verdict, er
 		NonFinite: !own.Finite, Hash: own.Hash, Rate: own.Rate,
 	})
 	if err != nil {
-		return train.Verdict{}, err
+		return train.Verdict{}, left(err)
 	}
 	if r.Outcome == group.Void {
 		return train.Verdict{Void: true}, nil
 	}
-	if m.seen != nil {
-		m.seen(r)
-	}
 	v := train.Verdict{Apply: r.Outcome == group.Apply, Next: placeOf(r.Next)}
 	for _, told := range r.Reports {
 		if told.NonFinite {
-			v.Culprit = told.Name
 			continue
 		}
 		v.Total.Samples += int(told.Samples)
@@ -87,11 +96,47 @@ func (m *Member) Commit(ctx context.Context, own train.Tally) (train.Verdict, er
 		v.Total.Correct += int(told.Correct)
 		v.Total.InTop += int(told.InTop)
 	}
+	if !v.Apply {
+		v.Culprit = culprit(r)
+	}
+	m.note(r, &v)
 	return v, nil
 }
 
+// note takes down what the step means for the group.
+func (m *Member) note(r group.Result, v *train.Verdict) {
+	var change *Change
+	change, v.Taken, v.Signals = m.chronicle.step(time.Now(), r, m.worker.Load().Status)
+	var skip *skipWord
+	if v.Culprit != "" {
+		skip = &skipWord{int(r.Step), v.Culprit}
+	}
+	if change != nil || skip != nil {
+		m.told(change, skip)
+	}
+}
+
 // Leave implements train.Group.
-func (m *Member) Leave() { m.worker.Leave() }
+func (m *Member) Leave() {
+	if w := m.worker.Load(); w != nil {
+		w.Leave()
+	}
+}
+
+// peerDown says that a worker of this name has ended.
+func (m *Member) peerDown(name string) {
+	if w := m.worker.Load(); w != nil {
+		w.PeerDown(name)
+	}
+}
+
+// close ends the member at once. To the others it has died.
+func (m *Member) close() error {
+	if w := m.worker.Load(); w != nil {
+		return w.Close()
+	}
+	return nil
+}
 
 func spans(ranges []group.Range) []data.Span {
 	var list []data.Span
@@ -115,83 +160,4 @@ func placeOf(p group.Progress) train.Place {
 		Cursor:   data.Cursor{Epoch: int(p.Ledger.Epoch), Position: int(p.Ledger.Next)},
 		Returned: spans(p.Ledger.Returned),
 	}
-}
-
-// maxDescription bounds what a newcomer takes besides the vectors.
-const maxDescription = 64 << 20
-
-// state is a trainer's numbers as a sequence of bytes: its vectors, one after the other, and then
-// its description.
-type state struct {
-	transfer    train.Transfer
-	vectors     [][]byte
-	size        int64 // of the vectors
-	description []byte
-}
-
-// refresh looks at the trainer as it is now.
-func (s *state) refresh() {
-	s.vectors, s.size = s.vectors[:0], 0
-	for _, v := range s.transfer.Vectors() {
-		b := tensor.BytesF32(v)
-		s.vectors = append(s.vectors, b)
-		s.size += int64(len(b))
-	}
-}
-
-// Size implements group.State. It fixes the description that ReadAt gives until the next call.
-func (s *state) Size() int64 {
-	s.refresh()
-	text, err := s.transfer.Describe()
-	if err != nil {
-		text = nil // a newcomer cannot read it and says so
-	}
-	s.description = text
-	return s.size + int64(len(text))
-}
-
-// ReadAt implements group.State.
-func (s *state) ReadAt(p []byte, off int64) error {
-	return s.each(p, off, func(part, mine []byte) { copy(part, mine) })
-}
-
-// Restore implements group.State.
-func (s *state) Restore(size int64) error {
-	s.refresh()
-	n := size - s.size
-	if n < 2 || n > maxDescription {
-		return fmt.Errorf("the group's state has %d bytes, this worker's vectors have %d: it trains something else", size, s.size)
-	}
-	s.description = make([]byte, n)
-	return nil
-}
-
-// WriteAt implements group.State.
-func (s *state) WriteAt(p []byte, off int64) error {
-	return s.each(p, off, func(part, mine []byte) { copy(mine, part) })
-}
-
-// Restored implements group.State.
-func (s *state) Restored(uint64) error {
-	text := s.description
-	s.description = nil
-	return s.transfer.Adopt(text)
-}
-
-// each gives do the parts of p, which stands at off, with what belongs there.
-func (s *state) each(p []byte, off int64, do func(part, mine []byte)) error {
-	at := int64(0)
-	whole := p
-	for _, v := range append(s.vectors[:len(s.vectors):len(s.vectors)], s.description) {
-		if rel := off - at; len(p) > 0 && rel >= 0 && rel < int64(len(v)) {
-			n := min(int64(len(p)), int64(len(v))-rel)
-			do(p[:n], v[rel:rel+n])
-			p, off = p[n:], off+n
-		}
-		at += int64(len(v))
-	}
-	if len(p) > 0 {
-		return fmt.Errorf("%d bytes from %d on are not within a state of %d bytes", len(whole), off, at)
-	}
-	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"path/filepath"
 	"slices"
 
 	"millrace.dev/group"
@@ -134,30 +132,18 @@ func history(dir rundir.Dir) ([]steplog.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := workers(dir)
-	numbers := slices.Sorted(maps.Keys(found))
 	var all []steplog.Record
-	for i, s := range list {
-		last := s.FirstWorker + len(found) + 1<<30
-		if i+1 < len(list) {
-			last = list[i+1].FirstWorker
-		}
-		var dirs []string
-		for _, n := range numbers {
-			if n >= s.FirstWorker && n < last {
-				dirs = append(dirs, filepath.Join(found[n], stepsDir))
-			}
-		}
-		steps, err := steplog.Merge(dirs...)
+	for i := range list {
+		steps, err := steplog.Merge(list[i].logs()...)
 		if err != nil {
 			return nil, &rundir.Error{Path: dir.Path(), Cause: err}
 		}
-		all = slices.DeleteFunc(all, func(r steplog.Record) bool { return r.Step > uint64(s.From) })
+		all = slices.DeleteFunc(all, func(r steplog.Record) bool { return r.Step > uint64(list[i].From) })
 		all = append(all, steps...)
 	}
 	for i := range all {
 		if all[i].Step != uint64(i+1) {
-			return nil, &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("the workers' logs have no step %d: such old steps are not kept", i+1)}
+			return nil, &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("the workers' logs have no step %d: what was trained otherwise cannot be replayed", i+1)}
 		}
 	}
 	return all, nil

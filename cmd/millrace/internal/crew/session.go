@@ -8,8 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"millrace.dev/control"
 	"millrace.dev/internal/durable"
@@ -17,101 +18,175 @@ import (
 	"millrace.dev/learn/job"
 )
 
-// session is the work of one launcher on a run. It goes on from the newest checkpoint, so steps that
-// an earlier session took after that one count no more.
+// session is the work of one launcher on a run, with a directory of its own: workers/1, workers/2, and
+// so on. It goes on from the newest checkpoint, so steps that an earlier session took after that one
+// count no more.
 type session struct {
-	From        int `json:"from"`         // steps of the run that count before it
-	FirstWorker int `json:"first_worker"` // number of its first worker; it ends where the next one begins
-	Past
+	From int `json:"from"` // steps of the run that count before it
+	Setup
 
-	journal *control.Journal // held open, so that no other process works on the run
+	path string           // of its directory
+	lock *control.Journal // the run's, held open so that no other process works on the run
 }
 
-// Past is what a later session of the same run does as well unless it is told otherwise.
-type Past struct {
-	Workers   int  `json:"workers"`
-	PerWorker bool `json:"per_worker,omitempty"`
-	Majority  bool `json:"majority,omitempty"` // a majority of the members decides about views
+// Setup is what a later session of the same run does as well unless it is told otherwise.
+type Setup struct {
+	Workers   int  `json:"workers"`              // how many to hold
+	PerWorker bool `json:"per_worker,omitempty"` // the batch is that of each worker
+	Majority  bool `json:"majority,omitempty"`   // a majority of the members decides about views, not a service
 }
+
+// Names within a run's directory.
+const (
+	workersDir  = "workers"
+	sessionFile = "session.json"
+	eventsFile  = "events.jsonl"
+	stepsDir    = "steps"
+)
 
 // LastTime tells how the run in a directory was worked on, and whether several workers did.
-func LastTime(dir rundir.Dir) (p Past, crewed bool, err error) {
+func LastTime(dir rundir.Dir) (s Setup, crewed bool, err error) {
 	list, err := sessions(dir)
 	if err != nil || len(list) == 0 {
-		return p, false, err
+		return s, false, err
 	}
-	return list[len(list)-1].Past, true, nil
+	return list[len(list)-1].Setup, true, nil
 }
 
-const sessionsFile = "sessions.json"
-
-// maxSessions bounds the file of sessions that is read.
-const maxSessions = 4 << 20
-
 // openSession begins a session on a run, which no other process may be working on.
-func openSession(dir rundir.Dir, p Past) (s session, err error) {
-	s.Past = p
-	if s.journal, err = control.OpenJournal(dir.Events()); err != nil {
+func openSession(dir rundir.Dir, setup Setup) (s session, err error) {
+	s.Setup = setup
+	if s.lock, err = control.OpenJournal(dir.Events()); err != nil {
 		return s, &rundir.Error{Path: dir.Path(), Cause: err}
 	}
 	defer func() {
 		if err != nil {
-			_ = s.journal.Close() // nothing was written
+			s.close(dir)
 		}
 	}()
 	at, err := job.Reached(dir)
 	if err != nil {
 		return s, err
 	}
-	earlier, err := sessions(dir)
+	s.From = at.Step
+	numbers, err := sessionNumbers(dir)
 	if err != nil {
 		return s, err
 	}
-	if err := os.MkdirAll(dir.File(workersDir), 0o755); err != nil {
+	number := 1
+	if len(numbers) > 0 {
+		number += slices.Max(numbers)
+	}
+	s.path = filepath.Join(dir.File(workersDir), strconv.Itoa(number))
+	if err := os.MkdirAll(s.path, 0o755); err != nil {
 		return s, &rundir.Error{Path: dir.Path(), Cause: err}
 	}
-	s.From, s.FirstWorker = at.Step, firstFree(dir)
-	err = durable.WriteFile(filepath.Join(dir.File(workersDir), sessionsFile), func(w io.Writer) error {
-		return json.NewEncoder(w).Encode(append(earlier, s))
-	})
+	err = durable.WriteFile(filepath.Join(s.path, sessionFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(s) })
 	return s, err
 }
 
-// sessions reads those of a run, the first one first.
-func sessions(dir rundir.Dir) ([]session, error) {
-	path := filepath.Join(dir.File(workersDir), sessionsFile)
-	in, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// close gives the run free.
+func (s *session) close(dir rundir.Dir) {
+	if s.lock != nil {
+		_ = os.Remove(dir.File(groupFile))
+		_ = s.lock.Close() // nothing was written
+		s.lock = nil
 	}
+}
+
+// sessionNumbers lists the directories of a run's sessions.
+func sessionNumbers(dir rundir.Dir) (numbers []int, err error) {
+	entries, err := os.ReadDir(dir.File(workersDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, &rundir.Error{Path: dir.Path(), Cause: err}
+	}
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 && e.IsDir() {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// maxSession bounds the file of a session that is read.
+const maxSession = 64 << 10
+
+// sessions reads those of a run, the first one first.
+func sessions(dir rundir.Dir) (list []session, err error) {
+	numbers, err := sessionNumbers(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	var list []session
-	if err := json.NewDecoder(io.LimitReader(in, maxSessions)).Decode(&list); err != nil {
-		return nil, &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("%s: %w", path, err)}
+	for _, n := range numbers {
+		s := session{path: filepath.Join(dir.File(workersDir), strconv.Itoa(n))}
+		text, err := readBounded(filepath.Join(s.path, sessionFile), maxSession)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was killed before it had workers
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &s)
+		}
+		if err != nil {
+			return nil, &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("%s: %w", s.path, err)}
+		}
+		list = append(list, s)
 	}
 	return list, nil
 }
 
-// firstFree is the number of the first worker of a new session.
-func firstFree(dir rundir.Dir) int {
-	next := 0
-	for n := range workers(dir) {
-		next = max(next, n+1)
+func readBounded(path string, most int64) ([]byte, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	return next
+	defer in.Close()
+	return io.ReadAll(io.LimitReader(in, most))
 }
 
-// workers gives the directories of a run's workers by number.
-func workers(dir rundir.Dir) map[int]string {
-	paths, _ := filepath.Glob(filepath.Join(dir.File(workersDir), "w*"))
-	found := map[int]string{}
-	for _, p := range paths {
-		if n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(p), "w")); err == nil && n >= 0 {
-			found[n] = p
+// worker is the directory of a worker of the session.
+func (s *session) worker(name string) string { return filepath.Join(s.path, name) }
+
+// logs lists the directories of the workers' logs of steps.
+func (s *session) logs() []string {
+	paths, _ := filepath.Glob(filepath.Join(s.path, "*", stepsDir))
+	return paths
+}
+
+// journals lists the workers' journals.
+func (s *session) journals() []string {
+	paths, _ := filepath.Glob(filepath.Join(s.path, "*", eventsFile))
+	return paths
+}
+
+// spent is how long the session went on.
+func (s *session) spent() (most time.Duration, err error) {
+	for _, path := range s.journals() {
+		d, err := job.Spent(path)
+		if err != nil {
+			return 0, err
 		}
+		most = max(most, d)
 	}
-	return found
+	return most, nil
+}
+
+// spentBefore is how long all processes have worked on a run before its last session.
+func spentBefore(dir rundir.Dir) (time.Duration, error) {
+	sum, err := job.Spent(dir.Events()) // of the time when it was trained alone
+	if err != nil {
+		return 0, err
+	}
+	list, err := sessions(dir)
+	if err != nil {
+		return 0, err
+	}
+	for i := range max(len(list)-1, 0) {
+		d, err := list[i].spent()
+		if err != nil {
+			return 0, err
+		}
+		sum += d
+	}
+	return sum, nil
 }

@@ -2,6 +2,7 @@ package crew
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,6 @@ import (
 
 	"millrace.dev/cluster"
 	"millrace.dev/control"
-	"millrace.dev/fabric"
-	"millrace.dev/fabric/keys"
 	"millrace.dev/group"
 	"millrace.dev/group/notice"
 	"millrace.dev/group/steplog"
@@ -25,19 +24,10 @@ import (
 	"millrace.dev/learn/train"
 )
 
-// workersDir holds a directory for each worker of a run: its journal and its log of steps.
-const workersDir = "workers"
-
-const stepsDir = "steps"
-
-// workerDir is a worker's own directory.
-func workerDir(run rundir.Dir, name string) string {
-	return filepath.Join(run.File(workersDir), name)
-}
-
 // worker is a worker process.
 type worker struct {
 	spec   Spec
+	keys   Keys
 	dir    rundir.Dir
 	job    *job.Job
 	member *Member
@@ -47,11 +37,12 @@ type worker struct {
 
 	finish chan struct{} // closed when the parent wants the results
 	gone   chan struct{} // closed when the parent is gone
-
-	view  uint64    // epoch of the last decided step
-	since time.Time // when it was decided
-	rate  float64
+	why    string        // it leaves
 }
+
+// patience is how long a worker without a parent tries to leave in good order: the parent may have
+// kept the service without which nobody can leave.
+const patience = 3 * time.Second
 
 // Work is the main of a worker process: it reads its spec and then orders from in, and writes words
 // to out. It returns after the training, or when ctx ends or the parent is gone, and the worker has
@@ -61,27 +52,21 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	reader := bufio.NewReaderSize(in, 1<<16)
 	line, err := reader.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("a worker is started by millrace train --workers, which tells it what to do: %w", err)
+		return errors.New("a worker is started by millrace train --workers, which tells it what to do")
 	}
 	if err := json.Unmarshal(line, &w.spec); err != nil {
 		return fmt.Errorf("the worker's orders: %w", err)
 	}
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	go func() {
-		defer leave()
-		defer close(w.gone)
-		_ = lines(reader, w.obey) // an unreadable parent is no parent
-	}()
-	if err := w.run(ctx); err != nil {
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			w.say(word{Left: true})
-			return nil
-		}
-		w.say(word{Failed: newFailure(err)})
-		return err
+	err = w.run(ctx, reader)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, train.ErrLeft) || errors.Is(err, errAbandoned) || ctx.Err() != nil && errors.Is(err, context.Canceled):
+		w.say(word{Left: cmp.Or(w.why, "it was asked to leave")})
+		return nil
 	}
-	return nil
+	w.say(word{Failed: newFailure(err)})
+	return err
 }
 
 func (w *worker) say(v word) {
@@ -90,27 +75,34 @@ func (w *worker) say(v word) {
 	_ = w.out.Encode(v) // without a parent nobody listens
 }
 
-func (w *worker) obey(o order) {
-	if o.Finish {
-		close(w.finish)
-	}
-	if o.Down != "" && w.member != nil && w.member.Worker() != nil {
-		w.member.Worker().PeerDown(o.Down)
-	}
+// obey carries out the parent's orders until there is no parent.
+func (w *worker) obey(in io.Reader) {
+	defer close(w.gone)
+	_ = lines(in, func(o order) { // an unreadable parent is no parent
+		if o.Finish {
+			close(w.finish)
+		}
+		if o.Down != "" {
+			w.member.peerDown(o.Down)
+		}
+	})
 }
 
-func (w *worker) run(ctx context.Context) (err error) {
+// run prepares the job, trains and finishes.
+func (w *worker) run(ctx context.Context, orders io.Reader) (err error) {
 	s := &w.spec
 	// With a processor to spare, what comes from the others is read while all threads compute.
-	runtime.GOMAXPROCS(s.Threads + 2)
+	runtime.GOMAXPROCS(s.Settings.Threads + 2)
 	if w.dir, err = rundir.Open(s.Run); err != nil {
 		return err
 	}
-	s.Settings.Threads = s.Threads
+	if w.keys, err = FindKeys(s.Keys); err != nil {
+		return err
+	}
 	if w.job, err = job.New(s.Settings); err != nil {
 		return err
 	}
-	home := workerDir(w.dir, s.Name)
+	home := s.Home
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return err
 	}
@@ -124,116 +116,110 @@ func (w *worker) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer release()
-	w.member = NewMember(config, func(c group.Config) (*group.Worker, error) {
-		return group.Start(context.WithoutCancel(ctx), c)
-	}, w.decided)
-	defer func() { err = errors.Join(err, w.close()) }()
-	if err := w.job.Work(w.dir, filepath.Join(home, "events.jsonl"), w.member); err != nil {
+	w.member = newMember(config, w.chronicle(), w.noticed)
+	defer func() { err = errors.Join(err, w.job.Close(), w.member.close()) }()
+	before, err := spentBefore(w.dir)
+	if err != nil {
 		return err
 	}
+	if err := w.job.Work(job.Part{
+		Dir: w.dir, Events: filepath.Join(home, eventsFile), Group: w.member, Before: before,
+		Decisions: func() ([]control.Decision, error) { list, _, err := Decisions(w.dir); return list, err },
+	}); err != nil {
+		return err
+	}
+	return w.train(ctx, orders)
+}
+
+// train takes part in the training, and writes the results if the parent wants that of this worker.
+func (w *worker) train(ctx context.Context, orders io.Reader) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	go w.obey(orders) // ends with the parent, at the latest with this process
+	go w.outlive(ctx, leave)
 	w.watchNotices(ctx)
-	w.since = time.Now()
 	if err := w.job.Train(ctx, w); err != nil {
 		return err
 	}
-	w.say(word{Trained: &trainedWord{w.job.State().Step, w.job.Hash()}})
+	w.say(word{Trained: true})
 	select {
 	case <-w.finish:
 	case <-w.gone:
 		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	r, err := w.job.Finish(ctx)
 	if err == nil {
+		v := w.member.chronicle.view
+		r.Workers, r.Views = len(v.Members), int(v.Epoch)
 		w.say(word{Result: r})
 	}
 	return err
 }
 
-func (w *worker) close() error {
-	err := w.job.Close()
-	if g := w.member.Worker(); g != nil {
-		err = errors.Join(err, g.Close())
+// outlive leaves when the parent is gone: in good order if the group lets it, at once if it was
+// leaving already, as the parent would not have waited for it either.
+func (w *worker) outlive(ctx context.Context, leave func()) {
+	wait := patience
+	select {
+	case <-w.gone:
+	case <-ctx.Done():
+		wait = 0
+		<-w.gone
 	}
-	return err
+	leave()
+	time.Sleep(wait)
+	w.member.abandon(errAbandoned)
+	_ = os.RemoveAll(w.spec.Scratch) // its parent, if it lives, has no more use for it
+}
+
+// chronicle begins the notes on the group.
+func (w *worker) chronicle() chronicle {
+	s := &w.spec.Settings
+	return chronicle{machine: machine{s.Threads, runtime.NumCPU()}, terms: w.spec.Terms, batch: w.job.Settings.Batch}
 }
 
 // config is the group's; release closes what it stands on.
 func (w *worker) config(ctx context.Context, log *steplog.Writer) (c group.Config, release func(), err error) {
 	s := &w.spec
-	about, err := json.Marshal(About{s.Group, s.Settings, s.Terms, s.Base})
+	about, err := json.Marshal(About{s.Group, s.Settings, s.Terms})
 	if err != nil {
 		return c, nil, err
 	}
 	c = group.Config{
 		Group: s.Group, Self: group.Member{ID: s.ID, Name: s.Name, Addr: s.Addr}, Founders: s.Founders, Join: s.Join,
-		Data:  group.Data{Samples: uint64(w.job.Samples), Batch: uint64(w.job.Settings.Batch), PerWorker: s.Terms.PerWorker, Base: uint64(s.Base)},
+		Data: group.Data{
+			Samples: uint64(w.job.Samples), Batch: uint64(w.job.Settings.Batch),
+			PerWorker: s.Terms.PerWorker, Base: uint64(s.Terms.Base),
+		},
 		About: about, Log: log,
 	}
-	network, err := openNetwork(s.Name, s.Keys)
+	network, err := w.keys.network(s.Name)
 	if err != nil {
 		return c, nil, err
 	}
 	c.Network = network
-	release = func() { _ = network.Close() }
 	if s.Terms.Service == "" {
-		return c, release, nil
+		return c, func() { _ = network.Close() }, nil
 	}
-	service, err := cluster.Open(ctx, cluster.Config{URL: s.Terms.Service, TLS: tlsFiles(s.Keys, s.Name)})
+	service, err := cluster.Open(ctx, cluster.Config{URL: s.Terms.Service, TLS: w.keys.files()})
 	if err != nil {
-		release()
+		_ = network.Close()
 		return c, nil, fmt.Errorf("the membership service: %w", err)
 	}
 	c.Authority = group.ByRegister(service.Register("groups/" + s.Group))
 	return c, func() { _ = network.Close(); service.Close() }, nil
 }
 
-// openNetwork makes the network of a process, with keys where a directory of them is given.
-func openNetwork(name, dir string) (*fabric.Sockets, error) {
-	opt := fabric.Options{Name: name}
-	if dir != "" {
-		identity, err := keys.Load(dir, name)
-		if err != nil {
-			return nil, err
-		}
-		opt.Keys = identity
-	}
-	return fabric.NewSockets(opt)
-}
-
-// decided is told each decided step; the leader tells the parent of a change of the members.
-func (w *worker) decided(r group.Result) {
-	now := time.Now()
-	changed := w.view != 0 && r.View.Epoch != w.view
-	if changed && w.leads() {
-		c := &Change{
-			Step: int(r.Step), Epoch: r.View.Epoch, Reason: w.member.Worker().Status().Reason,
-			Seconds: now.Sub(w.since).Seconds(), Batch: r.Weight, Rate: w.rate,
-		}
-		for _, m := range r.View.Members {
-			c.Members = append(c.Members, m.Name)
-		}
-		w.say(word{Change: c})
-	}
-	w.view, w.since = r.View.Epoch, now
-}
-
-// leads says whether this worker speaks for the group.
-func (w *worker) leads() bool { return w.member.step != nil && w.member.step.Leader }
+// noticed tells the parent of a change of the members and of a skipped step.
+func (w *worker) noticed(c *Change, skip *skipWord) { w.say(word{Change: c, Skip: skip}) }
 
 // Window implements train.Observer.
-func (w *worker) Window(p train.Progress) {
-	w.rate = p.LR
-	if w.leads() {
-		w.say(word{Window: &p})
-	}
-}
+func (w *worker) Window(p train.Progress) { w.say(word{Window: &p}) }
 
 // Epoch implements train.Observer.
-func (w *worker) Epoch(e train.Epoch) {
-	if w.leads() {
-		w.say(word{Epoch: &epochWord{e, e.Duration.Seconds()}})
-	}
-}
+func (w *worker) Epoch(e train.Epoch) { w.say(word{Epoch: &epochWord{e, e.Duration.Seconds()}}) }
 
 // WriteFailed implements train.Observer.
 func (w *worker) WriteFailed(err error) { w.say(word{Trouble: err.Error()}) }
@@ -248,31 +234,15 @@ func (w *worker) watchNotices(ctx context.Context) {
 	}
 	go func() {
 		failed := false
-		_, err := notice.Watch(ctx, source, time.Second, func(err error) {
+		words, err := notice.Watch(ctx, source, time.Second, func(err error) {
 			if !failed {
 				w.say(word{Trouble: "asking for notices: " + err.Error()})
 			}
 			failed = true
 		})
 		if err == nil {
+			w.why = words
 			w.member.Leave()
 		}
 	}()
-}
-
-// events lists the journals of a run's workers.
-func events(dir rundir.Dir) []string {
-	paths, _ := filepath.Glob(filepath.Join(dir.File(workersDir), "*", "events.jsonl"))
-	return paths
-}
-
-// Journal is the journal of a run that tells most: that of the run itself, or of a worker.
-func Journal(dir rundir.Dir) string {
-	best, most := dir.Events(), -1
-	for _, path := range append([]string{best}, events(dir)...) {
-		if decisions, _, err := control.ReadDecisions(path); err == nil && len(decisions) > most {
-			best, most = path, len(decisions)
-		}
-	}
-	return best
 }

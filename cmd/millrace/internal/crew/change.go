@@ -1,0 +1,241 @@
+package crew
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"millrace.dev/control"
+	"millrace.dev/group"
+	"millrace.dev/group/collective"
+	"millrace.dev/group/reduce"
+	"millrace.dev/learn/train"
+)
+
+// Change is a change of a group's members.
+type Change struct {
+	Step    int      `json:"step"` // the first that was decided after it
+	View    uint64   `json:"view"` // counts the lists of members that followed each other
+	Members []string `json:"members"`
+	Reason  string   `json:"reason"`
+	Seconds float64  `json:"seconds"` // between the last decided step before it and the first after it
+	Batch   int      `json:"batch"`   // samples of a step from now on
+	Rate    float64  `json:"rate"`    // learning rate of the step
+}
+
+// machine is what a worker can compute with; those of other machines are taken to have the same.
+type machine struct{ threads, cores int }
+
+// chronicle is what a member notes of its group's steps, to say what a change means.
+type chronicle struct {
+	machine machine
+	terms   Terms
+	batch   int // Settings.Batch
+	bytes   int // of the vector that is reduced
+
+	view      group.View // of the last step, empty before the first
+	algorithm string
+	skipped   int
+	recent    []moment // of steps of this view, the newest last
+}
+
+// moment is when a step was decided, and what it trained on.
+type moment struct {
+	at      time.Time
+	samples uint64
+}
+
+// Steps that a throughput is measured over.
+const (
+	manySteps = 64
+	fewSteps  = 10
+)
+
+// SignalPause is how long a change of the members kept the group from its next step.
+const SignalPause = "pause"
+
+// The authors of a group's decisions.
+const (
+	policyView     = "view change"
+	policyTopology = "topology"
+	policyFinite   = "finite gradients"
+)
+
+// step notes a decided step, and returns what was decided before it. The status is asked for only
+// after a change of the view.
+func (c *chronicle) step(now time.Time, r group.Result, status func() group.Status) (change *Change, taken []control.Taken, signals []control.Signal) {
+	if c.view.Epoch != r.View.Epoch {
+		s := status()
+		change, taken, signals = c.enter(now, r, s)
+	}
+	if r.Outcome == group.Skip && r.Weight > 0 {
+		taken = append(taken, c.skip(r))
+	}
+	if c.recent = append(c.recent, moment{now, r.Weight}); len(c.recent) > manySteps {
+		c.recent = slices.Delete(c.recent, 0, 1)
+	}
+	return change, taken, signals
+}
+
+// enter notes the first step of a view.
+func (c *chronicle) enter(now time.Time, r group.Result, s group.Status) (*Change, []control.Taken, []control.Signal) {
+	before := c.view
+	n, was := len(r.View.Members), len(before.Members)
+	change := &Change{
+		Step: int(r.Step), View: r.View.Epoch, Reason: reason(before, r.View, s.Reason), Batch: c.terms.batch(c.batch, n),
+	}
+	for _, m := range r.View.Members {
+		change.Members = append(change.Members, m.Name)
+	}
+	for _, told := range r.Reports {
+		change.Rate = max(change.Rate, told.Rate)
+	}
+	workers := control.Taken{Policy: policyView, Subject: train.SettingWorkers, Proposal: control.Proposal{
+		New: control.Number(float64(n)), Reason: change.Reason + "; " + change.sharing(c.terms, was),
+	}}
+	var signals []control.Signal
+	if was > 0 {
+		change.Seconds = now.Sub(c.recent[len(c.recent)-1].at).Seconds()
+		pause := control.Signal{Name: SignalPause, Unit: "ms", Value: 1000 * change.Seconds}
+		signals = []control.Signal{pause}
+		pause.Point, pause.Time = r.Step, now
+		workers.Signals = append(workers.Signals, pause)
+		workers.Expect = c.expectThroughput(r.View)
+	}
+	taken := []control.Taken{workers}
+	if s.Algorithm != "" && s.Algorithm != c.algorithm {
+		taken = append(taken, topology(r.View, s.Algorithm, c.bytes))
+		c.algorithm = s.Algorithm
+	}
+	c.view, c.recent = r.View, c.recent[:0]
+	return change, taken, signals
+}
+
+// sharing says what the change means for the steps.
+func (x *Change) sharing(t Terms, was int) string {
+	text := fmt.Sprintf("%d samples a step for %s, learning rate %.4g", x.Batch, strings.Join(x.Members, " "), x.Rate)
+	if t.PerWorker && was > 0 && was != len(x.Members) {
+		text += " in proportion"
+	}
+	return text
+}
+
+// reason says what the step from one view to another is: in the words of the group where that knows
+// of one change only, else by the names.
+func reason(before, after group.View, words string) string {
+	if before.Epoch == 0 || after.Epoch == before.Epoch+1 && words != "" {
+		return words
+	}
+	var parts []string
+	for _, m := range before.Members {
+		if !after.Has(m.ID) {
+			parts = append(parts, m.Name+" is out")
+		}
+	}
+	for _, m := range after.Members {
+		if !before.Has(m.ID) {
+			parts = append(parts, m.Name+" has joined")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// expectThroughput is what the view's members should bring: as much more or less than those before
+// as there are cores for. It is nil where too few steps were measured.
+func (c *chronicle) expectThroughput(after group.View) *control.Expectation {
+	if len(c.recent) < fewSteps {
+		return nil
+	}
+	samples, first := uint64(0), c.recent[0].at
+	for _, m := range c.recent[1:] {
+		samples += m.samples
+	}
+	took := c.recent[len(c.recent)-1].at.Sub(first).Seconds()
+	if took <= 0 {
+		return nil
+	}
+	steps := float64(len(c.recent)-1) / took
+	factor := c.machine.capacity(after) / c.machine.capacity(c.view)
+	return &control.Expectation{
+		Signal: train.SignalThroughput, Unit: "samples/s", Statistic: control.Median,
+		Value: float64(samples) / took * factor, Horizon: uint64(min(max(lookAhead*steps, 20), 2000)),
+	}
+}
+
+// lookAhead is the time in seconds over which a change is looked back at, about.
+const lookAhead = 10
+
+// capacity is how many cores the members of a view keep busy.
+func (m machine) capacity(v group.View) float64 {
+	threads := map[string]int{}
+	for _, x := range v.Members {
+		threads[x.Host] += m.threads
+	}
+	sum := 0
+	for _, n := range threads {
+		sum += min(n, m.cores)
+	}
+	return float64(sum)
+}
+
+// topology is the choice of how gradients are added up.
+func topology(v group.View, algorithm string, bytes int) control.Taken {
+	hosts := map[string]bool{}
+	for _, m := range v.Members {
+		hosts[m.Host] = true
+	}
+	n := len(v.Members)
+	why := fmt.Sprintf("the %d workers are on %d machines", n, len(hosts))
+	switch {
+	case n == 1:
+		why = "one worker is alone"
+	case algorithm == reduce.Shared.String():
+		why = fmt.Sprintf("the %d workers are on one machine and see each other's memory", n)
+	case len(hosts) == 1:
+		why = fmt.Sprintf("the %d workers are on one machine but cannot see each other's memory", n)
+	}
+	t := control.Taken{Policy: policyTopology, Subject: train.SettingReduction, Proposal: control.Proposal{
+		New: control.Word(algorithm), Reason: fmt.Sprintf("%s; a step adds up %.1f MB", why, float64(bytes)/1e6),
+	}}
+	if n > 1 {
+		t.Expect = &control.Expectation{
+			Signal: train.SignalWait, Unit: "ms", Statistic: control.Lowest, Value: 1000 * reductionTime(algorithm, n, bytes), Horizon: 200,
+		}
+	}
+	return t
+}
+
+// reductionTime is what the model of the network, before anything is measured, gives for a step in
+// seconds where nobody is waited for.
+func reductionTime(algorithm string, n, bytes int) float64 {
+	m := collective.DefaultModel
+	if algorithm == reduce.Shared.String() {
+		// Each reads its n-th of all gradients and writes the result; three messages announce that.
+		return 3*m.Alpha + m.Beta*float64(bytes)*float64(n+1)/float64(n)/2
+	}
+	return collective.Choose(collective.AllReduce, n, bytes, m).Seconds[collective.Ring]
+}
+
+// skip is the decision to pass over a step.
+func (c *chronicle) skip(r group.Result) control.Taken {
+	c.skipped++
+	return control.Taken{Policy: policyFinite, Subject: train.SettingSkipped, Proposal: control.Proposal{
+		New:    control.Number(float64(c.skipped)),
+		Reason: fmt.Sprintf("the gradient of %s was not finite: step %d changes nothing anywhere", culprit(r), r.Step),
+	}}
+}
+
+// culprit names the workers whose numbers were not finite.
+func culprit(r group.Result) string {
+	var names []string
+	for _, told := range r.Reports {
+		if told.NonFinite {
+			names = append(names, told.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "a worker"
+	}
+	return strings.Join(names, " and ")
+}

@@ -1,0 +1,153 @@
+package crew
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"millrace.dev/group"
+	"millrace.dev/internal/durable"
+)
+
+// groupFile says where the launcher of a run that is under way can be asked.
+const groupFile = "group.json"
+
+// running is what the group file holds.
+type running struct {
+	PID     int      `json:"pid"`
+	Control string   `json:"control"` // path of a Unix socket
+	Workers []string `json:"workers"` // addresses where they listen
+}
+
+// asking bounds how long a worker may take for its answer.
+const asking = 2 * time.Second
+
+// serve makes the launcher answer on a Unix socket.
+func (l *Launcher) serve() error {
+	listener, err := net.Listen("unix", l.controlPath())
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /status", l.serveStatus)
+	mux.HandleFunc("POST /resize", func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.FormValue("n"))
+		if err != nil {
+			http.Error(w, "n must be a number", http.StatusBadRequest)
+			return
+		}
+		l.answer(w, r, func() error { return l.resize(n) })
+	})
+	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) {
+		l.answer(w, r, func() error { return l.drain(r.FormValue("worker")) })
+	})
+	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: asking, ReadTimeout: asking, MaxHeaderBytes: 16 << 10}
+	l.running.Go(func() { _ = l.server.Serve(listener) }) // ends when it is closed
+	return nil
+}
+
+func (l *Launcher) controlPath() string { return filepath.Join(l.scratch, "control") }
+
+// note writes who works on the run now.
+func (l *Launcher) note() {
+	now := running{PID: os.Getpid(), Control: l.controlPath()}
+	for _, c := range l.children {
+		now.Workers = append(now.Workers, c.addr)
+	}
+	err := durable.WriteFile(l.Dir.File(groupFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(now) })
+	if err != nil {
+		l.Observer.WriteFailed(err)
+	}
+}
+
+// ask runs f on the launcher's goroutine.
+func (l *Launcher) ask(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	select {
+	case l.requests <- func() { f(); close(done) }:
+		<-done
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// answer runs f on the launcher's goroutine and tells its error.
+func (l *Launcher) answer(w http.ResponseWriter, r *http.Request, f func() error) {
+	var err error
+	if failed := l.ask(r.Context(), func() { err = f() }); failed != nil {
+		err = failed
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusConflict)
+	}
+}
+
+// serveStatus asks each worker.
+func (l *Launcher) serveStatus(w http.ResponseWriter, r *http.Request) {
+	s := Status{Run: l.Dir.Path(), Workers: []WorkerStatus{}}
+	var addrs []string
+	if l.ask(r.Context(), func() { s, addrs = l.status(s) }) != nil {
+		return // nobody waits for the answer any more
+	}
+	var asked sync.WaitGroup
+	for i := range s.Workers {
+		asked.Go(func() {
+			ctx, cancel := context.WithTimeout(r.Context(), asking)
+			defer cancel()
+			if err := ask(ctx, l.Keys, addrs[i:i+1], group.Question{Status: true}, &s.Workers[i].Status); err != nil {
+				s.Workers[i].Silent = err.Error()
+			}
+		})
+	}
+	asked.Wait()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(s) // one that has gone away needs no answer
+}
+
+// status is what the launcher itself knows.
+func (l *Launcher) status(s Status) (Status, []string) {
+	s.Target = l.target.workers
+	var addrs []string
+	for _, c := range l.children {
+		s.Workers = append(s.Workers, WorkerStatus{Name: c.name, PID: c.cmd.Process.Pid, Leaving: c.leaving})
+		addrs = append(addrs, c.addr)
+	}
+	if missing := l.target.workers - l.staying(); missing > 0 && !l.target.due.IsZero() {
+		s.Missing = fmt.Sprintf("%d, to be started in %v", missing, max(0, time.Until(l.target.due)).Round(time.Second))
+	}
+	return s, addrs
+}
+
+// newcomers finds a beginning for the names of workers that join a group from here, which no member
+// has: that of this machine, with a number if there are such members already.
+func (l *Launcher) newcomers(ctx context.Context) (string, error) {
+	var s group.Status
+	if err := ask(ctx, l.Keys, l.Join, group.Question{Status: true}, &s); err != nil {
+		return "", err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", err
+	}
+	host, _, _ = strings.Cut(host, ".")
+	for n := 1; ; n++ {
+		prefix := host + "-"
+		if n > 1 {
+			prefix = fmt.Sprintf("%s-%d-", host, n)
+		}
+		if !slices.ContainsFunc(s.Members, func(name string) bool { return strings.HasPrefix(name, prefix+"w") }) {
+			return prefix + "w", nil
+		}
+	}
+}

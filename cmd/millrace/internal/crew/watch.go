@@ -1,0 +1,244 @@
+package crew
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// shown is how far the parent has shown what its workers say alike.
+type shown struct {
+	step, epoch, skip int
+	view              uint64
+}
+
+// loop handles what happens until all workers have ended.
+func (l *Launcher) loop(ctx context.Context) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	done := ctx.Done()
+	for len(l.children) > 0 {
+		select {
+		case e := <-l.events:
+			l.handle(e)
+		case do := <-l.requests:
+			do()
+		case now := <-tick.C:
+			l.tick(now)
+		case <-done:
+			done = nil
+			l.interrupted = true
+			for _, c := range l.children {
+				c.leave()
+			}
+		}
+	}
+}
+
+// tick does what is due.
+func (l *Launcher) tick(now time.Time) {
+	if l.closing && now.After(l.closeBy) {
+		for _, c := range l.children {
+			_ = c.cmd.Process.Kill() // it may have ended
+		}
+	}
+	if l.closing || l.interrupted || l.finisher != nil {
+		return
+	}
+	for range l.target.missing(now, l.staying()) {
+		if err := l.startWorker(false); err != nil {
+			l.Observer.Remark("%v", err)
+			l.target.lose(now)
+		}
+	}
+}
+
+// handle takes what happens to a child.
+func (l *Launcher) handle(e event) {
+	c := e.child
+	switch w := e.word; {
+	case e.ended:
+		l.ended(c)
+	case w.Window != nil || w.Epoch != nil || w.Change != nil || w.Skip != nil:
+		l.show(w)
+	case w.Trouble != "":
+		l.Observer.WriteFailed(errors.New(w.Trouble))
+	case w.Trained:
+		c.trained = true
+		l.finish()
+	case w.Result != nil:
+		l.result = w.Result
+		l.end()
+	case w.Failed != nil:
+		c.failed = w.Failed
+	case w.Left != "":
+		c.left = w.Left
+	}
+}
+
+// show tells the observer what no worker has told before.
+func (l *Launcher) show(w word) {
+	was := &l.shown
+	if p := w.Window; p != nil && p.Step > was.step {
+		was.step = p.Step
+		l.Observer.Window(*p)
+	}
+	if e := w.Epoch; e != nil && e.Number > was.epoch {
+		was.epoch = e.Number
+		l.Observer.Epoch(e.epoch())
+	}
+	if s := w.Skip; s != nil && s.Step > was.skip {
+		was.skip = s.Step
+		l.Observer.Skipped(s.Step, s.Culprit)
+	}
+	if c := w.Change; c != nil && c.View > was.view {
+		if was.view = c.View; c.View > 1 {
+			l.Observer.Changed(*c)
+		}
+	}
+}
+
+// finish makes one of those that have trained to the end write the results.
+func (l *Launcher) finish() {
+	if l.finisher != nil || l.closing {
+		return
+	}
+	for _, c := range l.children {
+		if c.trained && c.failed == nil && !c.leaving {
+			l.finisher = c
+			c.order(order{Finish: true})
+			return
+		}
+	}
+}
+
+// end lets the workers end.
+func (l *Launcher) end() {
+	if l.closing {
+		return
+	}
+	l.closing, l.closeBy = true, time.Now().Add(lastWait)
+	for _, c := range l.children {
+		c.dismiss()
+	}
+}
+
+// fail ends the run with an error.
+func (l *Launcher) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+	l.end()
+}
+
+// drop forgets a child.
+func (l *Launcher) drop(c *child) {
+	l.children = slices.DeleteFunc(l.children, func(x *child) bool { return x == c })
+}
+
+// ended handles the end of a child: of one that leaves, of a run that ends, or a loss.
+func (l *Launcher) ended(c *child) {
+	l.drop(c)
+	c.dismiss()
+	l.note()
+	if l.closing || l.interrupted && c.failed == nil {
+		return
+	}
+	switch {
+	case c == l.finisher && c.failed != nil:
+		l.fail(&Failure{c.name, *c.failed})
+	case c.trained:
+		l.lateLoss(c)
+	case c.left != "":
+		if !c.leaving {
+			l.target.fewer(1)
+			l.Observer.Remark("worker %s has left: %s", c.name, c.left)
+		}
+	default:
+		for _, x := range l.children {
+			x.order(order{Down: c.name})
+		}
+		l.lose(c)
+	}
+}
+
+// lateLoss handles the loss of a worker that has trained to the end.
+func (l *Launcher) lateLoss(c *child) {
+	if c != l.finisher {
+		return
+	}
+	l.finisher = nil
+	l.finish()
+	if l.finisher == nil && len(l.children) == 0 {
+		l.fail(fmt.Errorf("the training has ended, but worker %s %s before the results were written", c.name, c.end()))
+	}
+}
+
+// lose notes a lost worker and when to replace it. What fails one worker's training fails that of
+// all: then none is left.
+func (l *Launcher) lose(c *child) {
+	if len(l.children) == 0 && c.failed != nil {
+		l.fail(&Failure{c.name, *c.failed})
+		return
+	}
+	if len(l.children) == 0 {
+		l.fail(fmt.Errorf("all workers are lost: worker %s %s", c.name, c.end()))
+		return
+	}
+	wait := l.target.lose(time.Now()).Round(time.Second)
+	l.Observer.Remark("worker %s %s; another takes its place in %v", c.name, c.end(), wait)
+}
+
+// staying counts the children that were not asked to leave.
+func (l *Launcher) staying() int {
+	n := 0
+	for _, c := range l.children {
+		if !c.leaving {
+			n++
+		}
+	}
+	return n
+}
+
+// resize changes how many workers the launcher holds.
+func (l *Launcher) resize(n int) error {
+	if n < 1 || n > MaxWorkers {
+		return fmt.Errorf("a machine has 1 to %d workers of a run, not %d", MaxWorkers, n)
+	}
+	if l.ending() {
+		return errEnding
+	}
+	l.target.resize(n, time.Now())
+	for i := len(l.children) - 1; i >= 0 && l.staying() > n; i-- {
+		l.children[i].leave()
+	}
+	l.tick(time.Now())
+	return nil
+}
+
+var errEnding = errors.New("the run is ending")
+
+func (l *Launcher) ending() bool { return l.closing || l.interrupted || l.finisher != nil }
+
+// drain makes one worker leave for good, or all of them.
+func (l *Launcher) drain(name string) error {
+	if l.ending() {
+		return errEnding
+	}
+	found := false
+	for _, c := range l.children {
+		if name == "" || c.name == name {
+			found = true
+			if !c.leaving {
+				c.leave()
+				l.target.fewer(1)
+			}
+		}
+	}
+	if !found {
+		return fmt.Errorf("no worker %s is on this machine", name)
+	}
+	return nil
+}
