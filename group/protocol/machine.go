@@ -22,12 +22,20 @@ type Config struct {
 	Self      Member
 	Authority Authority
 	Committed uint64 // founders: the last step committed before, of a checkpoint; 0 for none
-	// Stagger is how long a member waits for each other one that is nearer to a failure to begin with
-	// the change, and Lap and Hop how long a round of the ring may take before another is tried: Lap
-	// and a Hop for each member, and twice as long each further time. Zero stands for 20 ms, 100 ms
-	// and 5 ms.
-	Stagger, Lap, Hop time.Duration
 }
+
+// Times. None of them decides whether a member is dead.
+const (
+	// stagger is how long a member waits, for each other one that is nearer to a failure, before it
+	// begins with the change itself; staggers of them at most.
+	stagger  = 20 * time.Millisecond
+	staggers = 8
+	// A round of the ring may take lap and a hop for each member before another is tried, and twice as
+	// long each further time, doublings times at most.
+	lap       = 100 * time.Millisecond
+	hop       = 5 * time.Millisecond
+	doublings = 4
+)
 
 // Machine is the protocol's state at one member.
 type Machine struct {
@@ -78,17 +86,8 @@ func NewJoiner(cfg Config) (*Machine, error) {
 	if cfg.Authority != Service && cfg.Authority != Majority {
 		return nil, fmt.Errorf("there is no authority %d", cfg.Authority)
 	}
-	for _, d := range []struct{ value, otherwise *time.Duration }{
-		{&cfg.Stagger, &defaults.Stagger}, {&cfg.Lap, &defaults.Lap}, {&cfg.Hop, &defaults.Hop},
-	} {
-		if *d.value <= 0 {
-			*d.value = *d.otherwise
-		}
-	}
 	return &Machine{cfg: cfg, ring: ring{suspects: map[ID]bool{}}}, nil
 }
-
-var defaults = Config{Stagger: 20 * time.Millisecond, Lap: 100 * time.Millisecond, Hop: 5 * time.Millisecond}
 
 // View returns the view in force, the zero View before a joiner's first.
 func (m *Machine) View() View { return m.view }
@@ -160,7 +159,7 @@ func (m *Machine) received(now time.Time, from ID, msg Message) {
 	if m.ring.frozen && m.ring.suspects[from] { // it is there after all
 		delete(m.ring.suspects, from)
 		if m.stalled != "" && m.cfg.Authority == Majority {
-			m.hasten(now, m.cfg.Stagger)
+			m.hasten(now, stagger)
 		}
 	}
 	switch msg := msg.(type) {

@@ -61,7 +61,7 @@ func (m *Machine) expect(now time.Time, rank int) {
 		return
 	}
 	if n := m.view.between(m.rank, rank, m.ring.suspects); n > 0 {
-		m.hasten(now, time.Duration(min(n, 8))*m.cfg.Stagger)
+		m.hasten(now, time.Duration(min(n, staggers))*stagger)
 	} else {
 		m.begin(now)
 	}
@@ -94,11 +94,8 @@ func (m *Machine) begin(now time.Time) {
 
 // patience is how long a round may take.
 func (m *Machine) patience() time.Duration {
-	d := m.cfg.Lap + time.Duration(len(m.view.Members))*m.cfg.Hop
-	for range min(m.ring.promised.Attempt-1, 4) {
-		d *= 2
-	}
-	return d
+	d := lap + time.Duration(len(m.view.Members))*hop
+	return d << min(m.ring.promised.Attempt-1, doublings)
 }
 
 // reconcile takes a round's message.
@@ -132,7 +129,7 @@ func (m *Machine) wait(now time.Time) {
 		return
 	}
 	n := m.view.between(m.rank, int(m.ring.promised.Rank), m.ring.suspects)
-	m.arm(now, m.patience()*3/2+time.Duration(min(n, 8))*m.cfg.Stagger)
+	m.arm(now, m.patience()*3/2+time.Duration(min(n, staggers))*stagger)
 }
 
 // vote returns a round's message with what this member has to say.
