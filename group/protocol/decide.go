@@ -1,7 +1,5 @@
 package protocol
 
-import "slices"
-
 // propose makes the change that follows from a complete round: who has voted and can be reached stays,
 // unless it wishes to leave. It is nil if nobody stays.
 func (m *Machine) propose(r *Reconcile, out map[ID]bool) *Change {
@@ -65,9 +63,4 @@ func decide(view View, votes []Vote, stays map[ID]bool, last *Result) (committed
 	}
 	view.inOrder(result.Records)
 	return committed + 1, result
-}
-
-// drop removes the members of a list that are in the view.
-func (v View) drop(list []Member) []Member {
-	return slices.DeleteFunc(list, func(m Member) bool { return v.Has(m.ID) })
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -104,4 +105,46 @@ func TestSabotage(t *testing.T) {
 			t.Errorf("%s: %s, and only %d of 300 schedules fail", test.sabotage, test.what, found)
 		}
 	}
+}
+
+// TestMessages counts the messages of recoveries in which more members die: of N, K in all take at
+// most 4N(K+1).
+func TestMessages(t *testing.T) {
+	worst := 0.0
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 0x6d7367))
+		n := 3 + r.IntN(14)
+		k := 1 + r.IntN(min(4, (n-1)/2))
+		j := newJob(seed, n, sim.Link{Min: 50 * time.Microsecond, Max: 300 * time.Microsecond}, options{authority: Authority(1 + seed%2), bare: true})
+		for _, w := range j.workers {
+			for _, o := range j.workers {
+				if o != w {
+					w.sendMessage(o.self, &Beat{Epoch: 1})
+				}
+			}
+		}
+		j.world.Run(20 * time.Millisecond)
+		for i, victim := range r.Perm(n)[:k] {
+			at := time.Duration(0)
+			if i > 0 {
+				at = time.Duration(r.Int64N(int64(10 * time.Millisecond)))
+			}
+			j.world.AfterFunc(at, func() { j.kill(j.workers[victim]) })
+		}
+		j.world.Run(10 * time.Millisecond)
+		done := j.world.RunUntil(func() bool {
+			for _, w := range j.running() {
+				if len(w.m.View().Members) != n-k {
+					return false
+				}
+			}
+			return true
+		}, 10*time.Second)
+		bound := 4 * n * (k + 1)
+		worst = max(worst, float64(j.messages)/float64(bound))
+		if !done || j.check.err != nil || j.messages > bound {
+			t.Errorf("seed %d: %d of %d die: done %t, %d messages, want %d at most, %v", seed, k, n, done, j.messages, bound, j.check.err)
+		}
+	}
+	t.Logf("at worst %.0f %% of 4N(K+1)", 100*worst)
 }

@@ -45,6 +45,11 @@ func (v View) between(a, b int, out map[ID]bool) int {
 	return n
 }
 
+// drop removes the members of a list that are in the view.
+func (v View) drop(list []Member) []Member {
+	return slices.DeleteFunc(list, func(m Member) bool { return v.Has(m.ID) })
+}
+
 // check says what makes a view unusable.
 func (v View) check() error {
 	if v.Epoch == 0 {
