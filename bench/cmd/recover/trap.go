@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/protocol"
+	"millrace.dev/group/reduce"
+)
+
+// Points at which a worker can be told to kill itself.
+const (
+	sendsData   = "data"   // of a reduction
+	sendsToken  = "token"  // it is prepared, nobody knows
+	sendsAccept = "accept" // a change of the view is decided, it has not passed it on
+)
+
+// messageType is the type of frames with a message of the protocol.
+const messageType = 2
+
+// trap is a network that notes what its worker does, and in which the worker kills itself where it is told to.
+type trap struct {
+	fabric.Network
+	phase *phase
+	dying func() // told right before
+	armed atomic.Pointer[aim]
+}
+
+// aim is the point of a kill.
+type aim struct {
+	point string
+	left  atomic.Int64
+}
+
+// arm makes the worker kill itself the n-th time it is at a point.
+func (t *trap) arm(point string, n int64) {
+	a := &aim{point: point}
+	a.left.Store(n)
+	t.armed.Store(a)
+}
+
+func (t *trap) at(point string) {
+	if a := t.armed.Load(); a != nil && a.point == point && a.left.Add(-1) == 0 {
+		t.dying()
+		syscall.Kill(os.Getpid(), syscall.SIGKILL) //nolint:errcheck // nothing is after it
+		select {}
+	}
+}
+
+// sending looks at a frame before it is sent.
+func (t *trap) sending(h fabric.Header, body []byte) {
+	if h.Type >= reduce.FirstType && h.Type <= reduce.LastType {
+		t.at(sendsData)
+		return
+	}
+	if h.Type != messageType {
+		return
+	}
+	switch m, err := protocol.Decode(body); m := m.(type) {
+	case *protocol.Token, *protocol.Verdict:
+		t.phase.set(inToken)
+		t.at(sendsToken)
+	case *protocol.Reconcile:
+		t.phase.set(inView)
+	case *protocol.Accept:
+		t.phase.set(inView)
+		t.at(sendsAccept)
+	default:
+		_, _ = m, err // of no interest
+	}
+}
+
+// Listen implements fabric.Network.
+func (t *trap) Listen(addr string, accept func(fabric.Conn) (fabric.Handler, error)) (fabric.Listener, error) {
+	return t.Network.Listen(addr, func(c fabric.Conn) (fabric.Handler, error) { return accept(trapped{c, t}) })
+}
+
+// Dial implements fabric.Network.
+func (t *trap) Dial(addr string, h fabric.Handler) fabric.Conn { return trapped{t.Network.Dial(addr, h), t} }
+
+type trapped struct {
+	fabric.Conn
+	t *trap
+}
+
+// Send implements fabric.Conn.
+func (c trapped) Send(p fabric.Priority, h fabric.Header, body []byte, done func(error)) {
+	c.t.sending(h, body)
+	c.Conn.Send(p, h, body, done)
+}
