@@ -78,19 +78,18 @@ func (c *Comm) stageBytes() (board, all int) {
 
 func (c *Comm) join(ctx context.Context, d *Door) error {
 	board, size := c.stageBytes()
-	fd, own, err := create("millrace-stage", size, true)
-	if err != nil {
-		return err
-	}
-	defer closeFiles([]int{fd})
-	c.own = own
 	me := c.view.Rank
-	c.boards[me], c.stages[me] = commBoard(boardOf(own, board)), own[board:]
+	fd, own, refusal := create("millrace-stage", size, true)
+	if refusal == nil {
+		defer closeFiles([]int{fd})
+		c.own = own
+		c.boards[me], c.stages[me] = commBoard(boardOf(own, board)), own[board:]
+	}
 	mine := offer{
 		use: useComm, epoch: c.view.Epoch, from: d.id, rank: uint32(me), n: uint32(len(c.view.IDs)),
 		page: uint32(os.Getpagesize()),
 	}
-	m, err := d.meet(ctx, mine, c.view.IDs, []int{fd})
+	m, err := d.meet(ctx, mine, c.view.IDs, []int{fd}, refusal)
 	defer m.close()
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// patience bounds what a member that shows no memory can cost the others before they take another way.
-	patience = time.Second
+	// patience bounds how long a member waits for one that neither shows its memory nor says that it cannot.
+	patience = 5 * time.Second
 	// maxVisits bounds the peers whose offers wait to be taken.
 	maxVisits = 1024
 	// maxFiles is the most files that come with an offer.
@@ -23,6 +23,7 @@ const (
 // closes it after all its teams and comms.
 type Door struct {
 	id       uint64
+	patience time.Duration
 	listener *net.UnixListener
 	stock    stock
 
@@ -67,7 +68,7 @@ func Open(id uint64) (*Door, error) {
 		return nil, unsupported("passing of memory between processes", err)
 	}
 	d := &Door{
-		id: id, listener: listener, change: make(chan struct{}),
+		id: id, patience: patience, listener: listener, change: make(chan struct{}),
 		visits: map[visitKey]*visit{}, inside: map[*net.UnixConn]struct{}{},
 		stock: stock{vectors: map[uint64]*mapping{}},
 	}
@@ -136,7 +137,7 @@ func (d *Door) receive(c *net.UnixConn) {
 		delete(d.inside, c)
 		d.mu.Unlock()
 	}()
-	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // fails on closed connections only
+	c.SetDeadline(time.Now().Add(d.patience)) //nolint:errcheck // fails on closed connections only
 	if sameUser(c, os.Geteuid()) != nil {
 		return
 	}
@@ -146,7 +147,7 @@ func (d *Door) receive(c *net.UnixConn) {
 		return
 	}
 	o, err := parseOffer(message[:])
-	if err != nil || o.to != d.id || len(fds) != o.use.files() || !d.enter(o, fds) {
+	if err != nil || o.to != d.id || len(fds) != o.files() || !d.enter(o, fds) {
 		closeFiles(fds)
 		return
 	}
@@ -225,41 +226,37 @@ type meeting struct {
 	fds   [][]int // by rank; the meeting's own until close
 }
 
-// meet sends files to all members and takes theirs. The meeting must be closed, whatever the error.
-func (d *Door) meet(ctx context.Context, mine offer, ids []uint64, fds []int) (*meeting, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// meet sends files to all members and takes theirs; with refusal it only tells them that there are none to be had. The
+// meeting must be closed, whatever the error.
+func (d *Door) meet(ctx context.Context, mine offer, ids []uint64, fds []int, refusal error) (*meeting, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.patience)
 	defer cancel()
 	m := &meeting{door: d, mine: mine, ids: ids, conns: make([]*net.UnixConn, len(ids)), fds: make([][]int, len(ids))}
-	for rank, id := range ids {
+	err := refusal
+	if err != nil {
+		m.mine.refused = 1
+	}
+	for rank := range ids {
 		if rank == int(mine.rank) {
 			continue
 		}
-		if err := m.show(ctx, rank, id, fds); err != nil {
-			return m, unsupported(fmt.Sprintf("showing memory to rank %d", rank), err)
+		if failed := m.show(ctx, rank, fds); failed != nil && err == nil {
+			err = unsupported(fmt.Sprintf("showing memory to rank %d", rank), failed)
+			m.mine.refused = 1 // the members after it need not wait; those before it see the meeting closed
 		}
 	}
-	for rank, id := range ids {
-		if rank == int(mine.rank) {
-			continue
-		}
-		var theirs offer
-		err := d.await(ctx, visitKey{mine.use, mine.epoch, id}, func(v *visit) bool {
-			theirs, m.fds[rank], v.fds = v.offer, v.fds, nil
-			return true
-		})
-		if err != nil {
-			return m, unsupported(fmt.Sprintf("seeing the memory of rank %d", rank), err)
-		}
-		if err := theirs.check(&mine, rank); err != nil {
-			return m, err
+	for rank := range ids {
+		if err == nil && rank != int(mine.rank) {
+			err = m.see(ctx, rank)
 		}
 	}
-	return m, nil
+	return m, err
 }
 
-func (m *meeting) show(ctx context.Context, rank int, id uint64, fds []int) error {
+// show sends a member the files, or nothing after a refusal.
+func (m *meeting) show(ctx context.Context, rank int, fds []int) error {
 	var dialer net.Dialer
-	c, err := dialer.DialContext(ctx, "unix", doorAddr(id).String())
+	c, err := dialer.DialContext(ctx, "unix", doorAddr(m.ids[rank]).String())
 	if err != nil {
 		return err
 	}
@@ -271,9 +268,27 @@ func (m *meeting) show(ctx context.Context, rank int, id uint64, fds []int) erro
 		return err
 	}
 	o := m.mine
-	o.to = id
-	return sendFiles(m.conns[rank], o.encode(), fds)
+	o.to = m.ids[rank]
+	return sendFiles(m.conns[rank], o.encode(), fds[:o.files()])
 }
+
+// see takes a member's files.
+func (m *meeting) see(ctx context.Context, rank int) error {
+	var theirs offer
+	err := m.door.await(ctx, visitKey{m.mine.use, m.mine.epoch, m.ids[rank]}, func(v *visit) bool {
+		theirs, m.fds[rank], v.fds = v.offer, v.fds, nil
+		return true
+	})
+	switch {
+	case err != nil:
+		return unsupported(fmt.Sprintf("seeing the memory of rank %d", rank), err)
+	case theirs.refused != 0:
+		return unsupported(fmt.Sprintf("sharing memory with rank %d", rank), errRefused)
+	}
+	return theirs.check(&m.mine, rank)
+}
+
+var errRefused = errors.New("it could not map everybody's memory")
 
 // agree tells the others that this member can go on, and waits until all say so.
 func (m *meeting) agree(ctx context.Context) error {
@@ -296,7 +311,7 @@ func (m *meeting) agree(ctx context.Context) error {
 			return word != pending
 		})
 		if err == nil && word == failed {
-			err = errors.New("it could not map everybody's memory")
+			err = errRefused
 		}
 		if err != nil {
 			return unsupported(fmt.Sprintf("sharing memory with rank %d", rank), err)

@@ -14,6 +14,7 @@ type offer struct {
 	page     uint32 // bytes
 	elements uint64 // of the vector; 0 for a comm
 	plan     uint64
+	refused  uint32 // 1: the member cannot share memory; no files come along
 }
 
 // use is what a view's memory is for.
@@ -25,8 +26,11 @@ const (
 )
 
 // files is the number of files that come along.
-func (u use) files() int {
-	if u == useTeam {
+func (o *offer) files() int {
+	switch {
+	case o.refused != 0:
+		return 0
+	case o.use == useTeam:
 		return 2 // vector, share
 	}
 	return 1
@@ -43,7 +47,7 @@ func (o *offer) encode() []byte {
 	for _, v := range []uint64{o.epoch, o.from, o.to, o.elements, o.plan} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	for _, v := range []uint32{uint32(o.use), o.rank, o.n, o.page} {
+	for _, v := range []uint32{uint32(o.use), o.rank, o.n, o.page, o.refused} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
 	return append(b, make([]byte, offerSize-len(b))...)
@@ -56,7 +60,7 @@ func parseOffer(b []byte) (offer, error) {
 	u64, u32 := binary.LittleEndian.Uint64, binary.LittleEndian.Uint32
 	o := offer{
 		epoch: u64(b[8:]), from: u64(b[16:]), to: u64(b[24:]), elements: u64(b[32:]), plan: u64(b[40:]),
-		use: use(u32(b[48:])), rank: u32(b[52:]), n: u32(b[56:]), page: u32(b[60:]),
+		use: use(u32(b[48:])), rank: u32(b[52:]), n: u32(b[56:]), page: u32(b[60:]), refused: u32(b[64:]),
 	}
 	if o.use != useTeam && o.use != useComm {
 		return offer{}, fmt.Errorf("an offer of unknown use %d", o.use)

@@ -38,7 +38,11 @@ func sameUser(c *net.UnixConn, uid int) error {
 
 // sendFiles sends a message with open files.
 func sendFiles(c *net.UnixConn, message []byte, fds []int) error {
-	_, _, err := c.WriteMsgUnix(message, unix.UnixRights(fds...), nil)
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	_, _, err := c.WriteMsgUnix(message, rights, nil)
 	return err
 }
 

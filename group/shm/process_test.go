@@ -440,6 +440,9 @@ func TestStepsOfProcesses(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{2, 3, 5} {
+		if n > 3 && testing.Short() {
+			break
+		}
 		members := startMembers(t, n, 1+r.IntN(700_000))
 		all(t, members, order{Do: "attach", Epoch: 1, Members: numbers(members)})
 		for step := range rounds {
@@ -456,10 +459,14 @@ func TestStepsOfProcesses(t *testing.T) {
 
 func TestBuffersOfProcesses(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
+	rounds := 10
+	if testing.Short() {
+		rounds = 3
+	}
 	for _, n := range []int{2, 4} {
 		members := startMembers(t, n, 1)
 		all(t, members, order{Do: "comm", Epoch: 1, Members: numbers(members)})
-		for range 10 {
+		for range rounds {
 			all(t, members, order{Do: "sum", Seed: r.Uint64(), Elements: 1 + r.IntN(400_000), Members: numbers(members)})
 		}
 	}

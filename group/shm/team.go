@@ -107,23 +107,16 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 
 func (t *Team) attach(ctx context.Context, d *Door) error {
 	me := t.config.Rank
-	own, err := d.stock.take(t.layout.shareBytes())
-	if err != nil {
-		return err
-	}
-	t.share, t.fds[me] = own, own.fd
-	t.boards[me], t.g[me] = boardOf(own.mem, t.layout.boardBytes()), t.config.Vector.g
-	vector, err := readOnly(t.config.Vector.fd)
-	if err != nil {
-		return unsupported("opening one's own memory again", err)
-	}
-	defer closeFiles([]int{vector})
+	own, refusal := t.prepare(d)
 	mine := offer{
 		use: useTeam, epoch: t.config.Epoch, from: d.id, rank: uint32(me), n: uint32(t.layout.n),
 		page: uint32(t.layout.page), elements: uint64(t.layout.elements), plan: t.config.Plan,
 	}
-	m, err := d.meet(ctx, mine, t.config.IDs, []int{vector, own.fd})
+	m, err := d.meet(ctx, mine, t.config.IDs, own, refusal)
 	defer m.close()
+	if refusal == nil {
+		closeFiles(own[:1])
+	}
 	if err != nil {
 		return err
 	}
@@ -136,6 +129,21 @@ func (t *Team) attach(ctx context.Context, d *Door) error {
 		}
 	}
 	return m.agree(ctx)
+}
+
+// prepare makes the files that this member shows: its vector, opened again, and its share.
+func (t *Team) prepare(d *Door) (fds []int, err error) {
+	me := t.config.Rank
+	if t.share, err = d.stock.take(t.layout.shareBytes()); err != nil {
+		return nil, err
+	}
+	t.fds[me] = t.share.fd
+	t.boards[me], t.g[me] = boardOf(t.share.mem, t.layout.boardBytes()), t.config.Vector.g
+	vector, err := readOnly(t.config.Vector.fd)
+	if err != nil {
+		return nil, unsupported("opening one's own memory again", err)
+	}
+	return []int{vector, t.share.fd}, nil
 }
 
 func (t *Team) mapPeers(rank int, fds []int) error {
