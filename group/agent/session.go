@@ -14,8 +14,7 @@ import (
 	"millrace.dev/group"
 )
 
-// linger is how long a worker whose client has said bye stays: others may need its word for the
-// step that was its last.
+// linger is how long a worker stays after its last step: others may need its word for that one.
 const linger = 2 * time.Second
 
 // Session is the worker of one client, from its hello to its end.
@@ -121,16 +120,18 @@ func (s *Session) next(ctx context.Context) (incoming, error) {
 // end tells the client why it ends, and ends the worker.
 func (s *Session) end(ctx context.Context, err error) error {
 	w := s.current()
+	var diverged *group.DivergedError
+	stay := errors.Is(err, errBye) || errors.As(err, &diverged)
 	if errors.Is(err, errBye) {
-		if w != nil {
-			pause(ctx, linger)
-		}
 		err = nil
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !ended(err) {
 		_ = s.conn.write(&answer{Type: "error", Kind: kind(err), Text: err.Error()}, nil) // it may be gone
 	}
 	if w != nil {
+		if stay {
+			pause(ctx, linger)
+		}
 		err = errors.Join(err, w.Close())
 	}
 	if s.state != nil {

@@ -64,9 +64,9 @@ class Connection:
     def receive(self) -> tuple[dict[str, Any], int | None]:
         """Returns the agent's next message, and the file that came along, if one did."""
         try:
-            packet, fds, _, _ = socket.recv_fds(self._socket, MAX_MESSAGE, 4)
+            packet, fds = self._receive()
         except ConnectionResetError:
-            packet, fds = b"", []
+            packet, fds = self._receive()  # the agent's last word, behind the news that it read no more of ours
         if not packet:
             raise AgentLost(f"the agent at {self.address} has ended")
         message = json.loads(packet)
@@ -75,6 +75,10 @@ class Connection:
         for extra in fds[1:]:
             os.close(extra)
         return message, fds[0] if fds else None
+
+    def _receive(self) -> tuple[bytes, list[int]]:
+        packet, fds, _, _ = socket.recv_fds(self._socket, MAX_MESSAGE, 4)
+        return packet, fds
 
     def _why_ended(self) -> None:
         """Raises what the agent said before it ended."""

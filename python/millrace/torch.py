@@ -122,7 +122,7 @@ class Worker(base.Worker):
         else:
             self._gather()
         result = self.commit(
-            loss=None if loss is None or nothing else float(loss),
+            loss=None if loss is None or nothing else _number(loss),
             samples=samples,
             correct=correct,
             hash=self._hash() if step.number % _HASH_EVERY == 1 else 0,
@@ -207,6 +207,10 @@ class Worker(base.Worker):
         self.optimizer.load_state_dict(state["optimizer"])
         for name, thing in self._also.items():
             thing.load_state_dict(state["also"][name])
+
+
+def _number(x: torch.Tensor | float) -> float:
+    return x.detach().item() if isinstance(x, torch.Tensor) else float(x)
 
 
 def _shares(p: torch.Tensor) -> bool:
