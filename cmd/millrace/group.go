@@ -178,8 +178,8 @@ that the workers have written under RUN/workers; the run may have ended or still
 	}
 }
 
-func printReplay(w io.Writer, r *crew.Proof) error {
-	_, err := fmt.Fprintf(w, "%s: %s steps of %d workers in %d views taken again, %s samples each used once an epoch\nthe same bits: state %016x after step %s, compared at %d points\n",
-		r.Run, count(int64(r.Steps)), r.Workers, r.Views, count(int64(r.Samples)), r.Hash, count(int64(r.Steps)), r.Compared)
+func printReplay(w io.Writer, p *crew.Proof) error {
+	_, err := fmt.Fprintf(w, "%s: %s steps of %s in %d views taken again\nsamples: each of %s used once in each of %d epochs\nbits: the same at all %d points that were compared; %016x after step %s\n",
+		p.Run, count(int64(p.Steps)), workers(len(p.Workers)), p.Views, count(int64(p.Samples)), p.Epochs, p.Compared, p.Hash, count(int64(p.Steps)))
 	return err
 }

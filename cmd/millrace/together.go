@@ -83,8 +83,8 @@ func (t *together) checkListen() error {
 	if err != nil {
 		return usagef("--listen: %w", err)
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n+crew.MaxWorkers > 1<<16 {
-		return usagef("--listen: the port must be a number below %d", 1<<16-crew.MaxWorkers)
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n+crew.MaxWorkers > 1<<16 {
+		return usagef("--listen: the port must be a number from 1 to %d", 1<<16-crew.MaxWorkers)
 	}
 	address, err := netip.ParseAddr(host)
 	if host == "" || err == nil && address.IsUnspecified() {
@@ -203,8 +203,12 @@ func (p crewProgress) Changed(x crew.Change) {
 	if len(x.Members) == 1 {
 		verb = "goes on"
 	}
-	p.line("millrace: view %d: %s; %s %s with %s samples and a learning rate of %.4g in step %s, %.0f ms after the step before",
-		x.View, x.Reason, strings.Join(x.Members, " "), verb, count(int64(x.Batch)), x.Rate, count(int64(x.Step)), 1000*x.Seconds)
+	pause := ""
+	if x.Seconds > 0 {
+		pause = fmt.Sprintf(" (step %s came %.0f ms after the one before)", count(int64(x.Step)), 1000*x.Seconds)
+	}
+	p.line("millrace: view %d: %s; %s %s with %s samples a step at a learning rate of %.4g%s",
+		x.View, x.Reason, strings.Join(x.Members, " "), verb, count(int64(x.Batch)), x.Rate, pause)
 }
 
 // Skipped implements crew.Observer.

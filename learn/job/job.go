@@ -252,10 +252,13 @@ func (j *Job) Work(p Part) error {
 }
 
 // Reached is where the newest checkpoint of the run in a directory stands.
-func Reached(dir rundir.Dir) (train.State, error) { return train.Newest(dir.File(checkpointsDir)) }
+func Reached(dir rundir.Dir) (train.State, error) { return train.Newest(Checkpoints(dir)) }
 
 // Hash is a fingerprint of all numbers of the model and the optimizer.
 func (j *Job) Hash() uint64 { return j.trainer.Hash() }
+
+// Checkpoints is the directory of a run's checkpoints.
+func Checkpoints(dir rundir.Dir) string { return dir.File(checkpointsDir) }
 
 // Replay makes a replay of the steps of the run's workers.
 func (j *Job) Replay() (*train.Replay, error) {

@@ -106,7 +106,7 @@ func writeCheckpoint(t *Trainer) error {
 		return err
 	}
 	f := &bundle.File{Kind: checkpointKind, Meta: meta, Tensors: tensors(t.vectors, t.keptBest())}
-	path := filepath.Join(t.cfg.Dir, fmt.Sprintf("%012d%s", t.state.Step, checkpointSuffix))
+	path := checkpointPath(t.cfg.Dir, t.state.Step)
 	if err := durable.WriteFile(path, func(w io.Writer) error { return bundle.Write(w, f) }); err != nil {
 		return err
 	}
@@ -114,6 +114,11 @@ func writeCheckpoint(t *Trainer) error {
 		return &CheckpointError{path, err}
 	}
 	return dropOld(t.cfg.Dir, path)
+}
+
+// checkpointPath is where a checkpoint goes.
+func checkpointPath(dir string, step int) string {
+	return filepath.Join(dir, fmt.Sprintf("%012d%s", step, checkpointSuffix))
 }
 
 // slotMark stands between a param's name and the number of one of its optimizer slots, bestMark

@@ -30,7 +30,7 @@ type meeting struct {
 	verdict Verdict
 	skip    map[int]bool // steps whose gradients are spoilt
 	taken   map[int][]control.Taken
-	state   []byte       // of the first member between two steps, for newcomers
+	state   []byte // of the first member between two steps, for newcomers
 	numbers [][]float32
 }
 

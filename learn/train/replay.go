@@ -1,9 +1,13 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+
+	"millrace.dev/learn/tensor"
 )
 
 // Replay takes the steps of a group again, in one process and one worker's share after the other.
@@ -49,6 +53,30 @@ func (r *Replay) Taken() int { return r.trainer.state.Step }
 
 // Hash is a fingerprint of the numbers: see Trainer.Hash.
 func (r *Replay) Hash() uint64 { return r.trainer.Hash() }
+
+// Matches compares the numbers with those of a checkpoint of as many steps in a directory, to the bit. It
+// reports whether there is one.
+func (r *Replay) Matches(dir string) (found bool, err error) {
+	t := r.trainer
+	path := checkpointPath(dir, t.state.Step)
+	c, err := readCheckpoint(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	held := map[string][]float32{}
+	for _, x := range c.tensors {
+		held[x.Name] = x.Data
+	}
+	for _, x := range tensors(t.vectors, nil) {
+		if !bytes.Equal(tensor.BytesF32(x.Data), tensor.BytesF32(held[x.Name])) {
+			return true, &CheckpointError{path, fmt.Errorf("%s has other numbers after step %d", x.Name, t.state.Step)}
+		}
+	}
+	return true, nil
+}
 
 // alone is the group of a replay: it only holds the vectors.
 type alone struct{ local, mean []float32 }

@@ -21,7 +21,7 @@ type Change struct {
 	Reason  string   `json:"reason"`
 	Seconds float64  `json:"seconds"` // between the last decided step before it and the first after it
 	Batch   int      `json:"batch"`   // samples of a step from now on
-	Rate    float64  `json:"rate"`    // learning rate of the step
+	Rate    float64  `json:"rate"`    // learning rate that goes with it, as far as the schedule has come
 }
 
 // machine is what a worker can compute with; those of other machines are taken to have the same.
@@ -62,12 +62,11 @@ const (
 	policyFinite   = "finite gradients"
 )
 
-// step notes a decided step, and returns what was decided before it. The status is asked for only
-// after a change of the view.
-func (c *chronicle) step(now time.Time, r group.Result, status func() group.Status) (change *Change, taken []control.Taken, signals []control.Signal) {
+// step notes a decided step, whose learning rate was scaled, and returns what was decided before it.
+// The status is asked for only after a change of the view.
+func (c *chronicle) step(now time.Time, r group.Result, scale float64, status func() group.Status) (change *Change, taken []control.Taken, signals []control.Signal) {
 	if c.view.Epoch != r.View.Epoch {
-		s := status()
-		change, taken, signals = c.enter(now, r, s)
+		change, taken, signals = c.enter(now, r, scale, status())
 	}
 	if r.Outcome == group.Skip && r.Weight > 0 {
 		taken = append(taken, c.skip(r))
@@ -79,7 +78,7 @@ func (c *chronicle) step(now time.Time, r group.Result, status func() group.Stat
 }
 
 // enter notes the first step of a view.
-func (c *chronicle) enter(now time.Time, r group.Result, s group.Status) (*Change, []control.Taken, []control.Signal) {
+func (c *chronicle) enter(now time.Time, r group.Result, scale float64, s group.Status) (*Change, []control.Taken, []control.Signal) {
 	before := c.view
 	n, was := len(r.View.Members), len(before.Members)
 	change := &Change{
@@ -89,7 +88,7 @@ func (c *chronicle) enter(now time.Time, r group.Result, s group.Status) (*Chang
 		change.Members = append(change.Members, m.Name)
 	}
 	for _, told := range r.Reports {
-		change.Rate = max(change.Rate, told.Rate)
+		change.Rate = max(change.Rate, told.Rate/scale*float64(change.Batch)/float64(c.terms.Base))
 	}
 	workers := control.Taken{Policy: policyView, Subject: train.SettingWorkers, Proposal: control.Proposal{
 		New: control.Number(float64(n)), Reason: change.Reason + "; " + change.sharing(c.terms, was),

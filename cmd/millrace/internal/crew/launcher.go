@@ -185,9 +185,6 @@ func (l *Launcher) addr(n, slot int) string {
 	}
 	host, port, _ := net.SplitHostPort(l.Listen) // checked before
 	first, _ := strconv.Atoi(port)
-	if first == 0 {
-		return "tcp:" + l.Listen
-	}
 	return "tcp:" + net.JoinHostPort(host, strconv.Itoa(first+slot))
 }
 

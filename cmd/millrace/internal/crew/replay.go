@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"millrace.dev/group"
@@ -17,14 +18,17 @@ import (
 
 // Proof is what a replay has shown.
 type Proof struct {
-	Run      string `json:"run"`
-	Steps    int    `json:"steps"`
-	Skipped  int    `json:"skipped"` // of them, that changed nothing
-	Workers  int    `json:"workers"` // that took part at any time
-	Views    int    `json:"views"`
-	Samples  int    `json:"samples"`  // of an epoch
-	Compared int    `json:"compared"` // hashes that were compared
-	Hash     uint64 `json:"hash"`     // of the state at the end
+	Run      string   `json:"run"`
+	Steps    int      `json:"steps"`
+	Skipped  int      `json:"skipped"`  // of them, that changed nothing
+	Workers  []string `json:"workers"`  // that took part at any time
+	Views    int      `json:"views"`    // lists of workers that followed each other
+	Epochs   int      `json:"epochs"`   // complete ones, in which each sample was used exactly once
+	Samples  int      `json:"samples"`  // of an epoch
+	Compared int      `json:"compared"` // points at which the workers' numbers were known, and the same
+	Hash     uint64   `json:"hash"`     // of the state at the end
+
+	vectors [][]float32
 }
 
 // MismatchError says from where on a replay does not end where the workers did.
@@ -56,31 +60,48 @@ func Replay(ctx context.Context, dir rundir.Dir, each func(done, total int)) (*P
 		return nil, err
 	}
 	defer j.Close()
-	if err := used(steps, uint64(j.Samples)); err != nil {
+	p := &Proof{Run: dir.Path(), Steps: len(steps), Samples: j.Samples}
+	if p.Epochs, err = used(steps, uint64(j.Samples)); err != nil {
 		return nil, err
 	}
 	r, err := j.Replay()
 	if err != nil {
 		return nil, err
 	}
-	p := &Proof{Run: dir.Path(), Samples: j.Samples}
-	workers, views := map[string]bool{}, map[uint64]bool{}
+	p.count(steps)
 	for i := range steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		record := &steps[i]
-		for _, part := range record.Parts {
-			workers[part.Name] = true
-		}
-		views[record.View] = true
-		if err := p.step(r, record); err != nil {
+		if err := p.step(r, &steps[i]); err != nil {
 			return nil, err
+		}
+		found, err := r.Matches(job.Checkpoints(dir))
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			p.Compared++
 		}
 		each(i+1, len(steps))
 	}
-	p.Steps, p.Workers, p.Views, p.Hash = len(steps), len(workers), len(views), r.Hash()
+	p.Hash = r.Hash()
 	return p, nil
+}
+
+// count counts who took part.
+func (p *Proof) count(steps []steplog.Record) {
+	workers, view := map[string]bool{}, uint64(0)
+	for i := range steps {
+		for _, part := range steps[i].Parts {
+			workers[part.Name] = true
+		}
+		if steps[i].View != view {
+			p.Views++
+		}
+		view = steps[i].View
+	}
+	p.Workers = slices.Sorted(maps.Keys(workers))
 }
 
 // step takes one step again.
@@ -105,25 +126,37 @@ func (p *Proof) step(r *train.Replay, record *steplog.Record) error {
 	}
 	locals, weights := make([][]float32, len(record.Parts)), make([]uint64, len(record.Parts))
 	for k, part := range record.Parts {
-		share := train.Share{Epoch: int(record.DataEpoch), Offset: int(part.Offset), Scale: 1}
-		for _, x := range part.Ranges {
-			share.Spans = append(share.Spans, data.Span{From: int(x[0]), To: int(x[1])})
-		}
-		weights[k] = part.Samples
+		weights[k], locals[k] = part.Samples, p.vector(k, record.Elements)
 		if part.Samples == 0 {
-			locals[k] = make([]float32, record.Elements)
-			continue
+			continue // nothing of it is added
 		}
-		local, err := r.Local(share)
+		local, err := r.Local(share(record, &part))
 		if err != nil {
 			return fmt.Errorf("step %d, worker %s: %w", record.Step, part.Name, err)
 		}
-		locals[k] = slices.Clone(local)
+		copy(locals[k], local)
 	}
 	if _, err := reduce.Serial(algorithm, locals, weights, r.Mean()); err != nil {
 		return err
 	}
 	return r.Step(true, record.Rate)
+}
+
+// vector is the k-th of those that a step is added up from.
+func (p *Proof) vector(k, n int) []float32 {
+	for len(p.vectors) <= k {
+		p.vectors = append(p.vectors, make([]float32, n))
+	}
+	return p.vectors[k]
+}
+
+// share is a worker's part of a step as its trainer knew it.
+func share(record *steplog.Record, part *steplog.Part) train.Share {
+	s := train.Share{Epoch: int(record.DataEpoch), Offset: int(part.Offset), Scale: 1}
+	for _, x := range part.Ranges {
+		s.Spans = append(s.Spans, data.Span{From: int(x[0]), To: int(x[1])})
+	}
+	return s
 }
 
 // history is the steps of a run that count: of each session those up to where the next one began.
@@ -150,29 +183,35 @@ func history(dir rundir.Dir) ([]steplog.Record, error) {
 }
 
 // used checks that each sample of every finished epoch was used exactly once, and of the last one at
-// most once.
-func used(steps []steplog.Record, samples uint64) error {
+// most once. It counts the complete ones.
+func used(steps []steplog.Record, samples uint64) (epochs int, err error) {
 	var seen []bool
 	epoch, n := uint64(0), uint64(0)
 	for i := range steps {
 		s := &steps[i]
 		if seen == nil || s.DataEpoch != epoch {
 			if seen != nil && n != samples {
-				return fmt.Errorf("epoch %d used %d of %d samples", epoch, n, samples)
+				return 0, fmt.Errorf("epoch %d used %d of %d samples", epoch+1, n, samples)
 			}
 			seen, epoch, n = make([]bool, samples), s.DataEpoch, 0
 		}
 		for _, part := range s.Parts {
 			for _, r := range part.Ranges {
 				for k := r[0]; k < r[1]; k++ {
-					if k >= samples || seen[k] {
-						return fmt.Errorf("step %d of epoch %d: sample %d is used twice, or there is none", s.Step, epoch, k)
+					if k >= samples {
+						return 0, fmt.Errorf("step %d used sample %d, but there are %d", s.Step, k, samples)
+					}
+					if seen[k] {
+						return 0, fmt.Errorf("step %d of epoch %d used sample %d a second time", s.Step, epoch+1, k)
 					}
 					seen[k] = true
 					n++
 				}
 			}
 		}
+		if n == samples {
+			epochs = int(epoch) + 1
+		}
 	}
-	return nil
+	return epochs, nil
 }
