@@ -73,8 +73,11 @@ func TestBuffersOfAllSizes(t *testing.T) {
 		comms := newComms(t, newDoors(t, n))
 		piece := pieceBytes(n)
 		sizes := []int{0, 1, n - 1, n, 255, directBytes / 4, directBytes/4 + 1, piece / 4, piece/4 + 3, 17, 2*slots*piece/4 + 11, 5, slots*piece/4 + 1}
-		for range 2 {
+		for round := range 2 {
 			for _, size := range sizes {
+				if size > piece && round > 0 {
+					continue
+				}
 				bufs := make([][]float32, n)
 				for rank := range bufs {
 					bufs[rank] = make([]float32, size)

@@ -443,7 +443,7 @@ func TestStepsOfProcesses(t *testing.T) {
 		if n > 3 && testing.Short() {
 			break
 		}
-		members := startMembers(t, n, 1+r.IntN(700_000))
+		members := startMembers(t, n, 1+r.IntN(400_000))
 		all(t, members, order{Do: "attach", Epoch: 1, Members: numbers(members)})
 		for step := range rounds {
 			o := order{Do: "start", Step: uint64(step), Seed: r.Uint64(), Members: numbers(members)}
@@ -475,20 +475,20 @@ func TestBuffersOfProcesses(t *testing.T) {
 // A member is killed at a random moment of a step. The others' Cancel returns at once, their gradients are as they
 // were, and they reduce them again among themselves.
 func TestKilledInAStep(t *testing.T) {
-	rounds := 10
+	rounds := 8
 	if testing.Short() {
-		rounds = 2
+		rounds = 1
 	}
 	r := rand.New(rand.NewPCG(11, 12))
 	const n = 4
 	for range rounds {
-		members := startMembers(t, n, 2_000_000)
+		members := startMembers(t, n, 800_000)
 		all(t, members, order{Do: "attach", Epoch: 1, Members: numbers(members)})
 		o := order{Do: "start", Step: 9, Seed: r.Uint64(), Weights: []uint64{16, 16, 0, 16}}
 		for _, m := range members {
 			m.tell(t, o)
 		}
-		time.Sleep(time.Duration(r.IntN(40)) * time.Millisecond)
+		time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
 		victim := r.IntN(n)
 		members[victim].kill(t)
 		survivors := append(append([]*member(nil), members[:victim]...), members[victim+1:]...)
