@@ -83,7 +83,7 @@ func (lp *loop) committed(a protocol.Commit) {
 		}
 	}
 	v.result = lp.result(a, before)
-	v.record = lp.line(res, v.result.Outcome, before, shares)
+	v.record = lp.line(res, v.result.Outcome, v.result.Algorithm, before, shares)
 	v.err = lp.diverged(res)
 	lp.current = current{}
 	if res.Epoch == 1 {
@@ -100,7 +100,10 @@ func (lp *loop) result(a protocol.Commit, before account) Result {
 	res, view := a.Result, lp.mesh.view
 	r := Result{
 		Step: res.Step, Outcome: outcomes[a.Outcome()], Mean: lp.w.Mean(), Weight: res.Facts.Weight, View: view,
-		Next: lp.account.Progress, EpochEnded: lp.account.Ledger.Epoch != before.Ledger.Epoch,
+		Reason: lp.entered, Next: lp.account.Progress, EpochEnded: lp.account.Ledger.Epoch != before.Ledger.Epoch,
+	}
+	if p := lp.current.reduced; p != nil {
+		r.Algorithm, r.Choice = p.reducer.Algorithm().String(), p.reason
 	}
 	for _, e := range res.Records {
 		told := Told{Member: e.ID, Samples: e.Record.Samples, Report: Report{
@@ -116,13 +119,10 @@ func (lp *loop) result(a protocol.Commit, before account) Result {
 }
 
 // line is a committed step in the log.
-func (lp *loop) line(res *protocol.Result, outcome Outcome, before account, shares []ledger.Share) steplog.Record {
+func (lp *loop) line(res *protocol.Result, outcome Outcome, algorithm string, before account, shares []ledger.Share) steplog.Record {
 	l := steplog.Record{
 		Step: res.Step, View: res.Epoch, DataEpoch: before.Ledger.Epoch, Weight: res.Facts.Weight, Outcome: outcome.String(),
-		Elements: lp.config.Elements, Chunk: reduce.Chunk,
-	}
-	if p := lp.current.reduced; p != nil {
-		l.Algorithm = p.reducer.Algorithm().String()
+		Elements: lp.config.Elements, Chunk: reduce.Chunk, Algorithm: algorithm,
 	}
 	for _, m := range lp.mesh.view.Members {
 		part := steplog.Part{Member: uint64(m.ID), Name: m.Name}

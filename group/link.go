@@ -55,6 +55,8 @@ type link struct {
 	heard      atomic.Int64          // Unix nanoseconds of the last frame
 	moved      uint64                // bytes received when the loop looked last
 	owed       atomic.Int64          // bytes of control frames that wait for the loop
+	used       atomic.Bool           // more than hellos have passed: its end may lose something
+	rejected   atomic.Bool           // closed here because it means somebody else: its end says nothing
 
 	mu      sync.Mutex
 	plane   *plane // that has given the body being received, nil: it is our own
@@ -64,6 +66,7 @@ type link struct {
 
 // send sends a control frame.
 func (l *link) send(kind uint8, epoch uint64, body []byte) {
+	l.used.Store(true)
 	l.conn.Send(fabric.Control, fabric.Header{Type: kind, Epoch: epoch}, body, nil)
 }
 
@@ -126,6 +129,9 @@ func (l *link) Frame(c fabric.Conn, h fabric.Header, body []byte) error {
 		return l.greet(body)
 	case peer == nil:
 		return errors.New("the first frame is no hello")
+	}
+	l.used.Store(true)
+	switch {
 	case h.Type == typePart:
 		return l.w.part(peer.From.ID, h, body)
 	case h.Type == typeStripe:
@@ -214,6 +220,12 @@ func (l *link) flushLocked(c fabric.Conn, p *plane, from ID) error {
 	return failed
 }
 
+// reject closes a link that means another worker than there is.
+func (l *link) reject(err error) {
+	l.rejected.Store(true)
+	l.conn.Close(err)
+}
+
 // greet takes the hello of the other side.
 func (l *link) greet(body []byte) error {
 	if l.peer.Load() != nil {
@@ -236,7 +248,7 @@ func (l *link) Closed(_ fabric.Conn, err error) {
 	l.mu.Lock()
 	l.early = nil
 	l.mu.Unlock()
-	if peer := l.peer.Load(); peer != nil {
+	if peer := l.peer.Load(); peer != nil && l.used.Load() && !l.rejected.Load() {
 		l.w.plane.Load().closed(peer.From.ID)
 	}
 	l.w.post(func(lp *loop) { lp.unlinked(l, err) })

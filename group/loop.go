@@ -43,7 +43,8 @@ type loop struct {
 	brokenSince time.Time
 
 	trouble string // the last thing that failed without ending anything
-	reason  string // of the last change of the view
+	entered string // why the view in force is what it is
+	reason  string // what happened to the members last
 	left    bool
 	wrong   *PlanError // that is told to the others before the loop ends
 	err     error      // why the loop ends
@@ -106,7 +107,7 @@ func (lp *loop) start() {
 func (lp *loop) incarnate() {
 	lp.incarnation++
 	lp.machine = nil
-	lp.current, lp.later = current{}, nil
+	lp.current, lp.later, lp.broken = current{}, nil, nil
 	lp.transfer.clear()
 	lp.dismantle(errCutOff)
 	lp.mesh.reset()

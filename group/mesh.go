@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"millrace.dev/fabric"
@@ -177,7 +178,7 @@ func (lp *loop) greeted(l *link, h *hello) {
 	case !m.all[l]:
 		return
 	case l.introduced != lp.incarnation || h.To != 0 && h.To != lp.self.ID:
-		l.conn.Close(errors.New("it means an earlier incarnation of this worker"))
+		l.reject(errors.New("it means an earlier incarnation of this worker"))
 		return
 	case l.to != 0 && l.to != h.From.ID:
 		l.conn.Close(fmt.Errorf("%q has begun anew", h.From.Name))
@@ -210,18 +211,16 @@ func (lp *loop) unlinked(l *link, err error) {
 	delete(m.all, l)
 	id := l.to
 	lp.joining.lost(l, err)
-	rest := m.links[id][:0]
-	for _, other := range m.links[id] {
-		if other != l {
-			rest = append(rest, other)
-		}
-	}
+	rest := slices.DeleteFunc(slices.Clone(m.links[id]), func(other *link) bool { return other == l })
 	if m.links[id] = rest; len(rest) == 0 {
 		delete(m.links, id)
 		m.unwatch(func(other ID) bool { return other == id })
 	}
-	if id == 0 || id == lp.self.ID || l.introduced != lp.incarnation {
+	if id == 0 || id == lp.self.ID || l.introduced != lp.incarnation || l.rejected.Load() {
 		return
+	}
+	if len(rest) > 0 && !l.used.Load() {
+		return // a spare one
 	}
 	if l.peer.Load() == nil && m.view.Has(id) && !m.lost[id] && time.Since(m.joined[id]) < m.patience() {
 		return // it was never there; it is dialed again
@@ -284,7 +283,7 @@ func (m *mesh) control(to Member, kind uint8, body []byte) {
 		}
 		l = m.dial(to.Addr, to.ID)
 	}
-	l.conn.Send(fabric.Control, fabric.Header{Type: kind, Epoch: m.view.Epoch}, body, nil)
+	l.send(kind, m.view.Epoch, body)
 }
 
 // best is the connection to send to a worker, one that stands if there is one.

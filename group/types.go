@@ -108,7 +108,9 @@ type Result struct {
 	Weight  uint64    // Σ samples
 	Reports []Told    // in rank order; those of members that died in the step may be missing
 	View    View      // the members over which it was reduced
-	Next    Progress  // after the step
+	// Reason says in words why the view is what it is, Algorithm how the gradients were added up, and Choice why so.
+	Reason, Algorithm, Choice string
+	Next                      Progress // after the step
 	// EpochEnded says that the step used up the last samples of the epoch.
 	EpochEnded bool
 }

@@ -75,7 +75,7 @@ func (lp *loop) describe(a protocol.Install) string {
 // enter makes everything that of a view.
 func (lp *loop) enter(view View, reason string) {
 	lp.broken = nil
-	lp.reason = reason
+	lp.reason, lp.entered = reason, reason
 	lp.config.Logger.Info("a view is in force", "worker", lp.self.Name, "epoch", view.Epoch, "members", len(view.Members), "reason", reason)
 	lp.w.view.Store(&view)
 	lp.forming = &forming{}
@@ -100,6 +100,7 @@ func (lp *loop) form() {
 		if l == nil || l.peer.Load() == nil {
 			return
 		}
+		l.used.Store(true)
 		conns[rank] = l.conn
 	}
 	if err := lp.newEngine(p, conns); err != nil {

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"millrace.dev/control"
 	"millrace.dev/fabric"
 	"millrace.dev/group/steplog"
 )
@@ -39,11 +38,8 @@ type Config struct {
 	Heartbeat time.Duration // 0: DefaultHeartbeat
 	Suspect   time.Duration // how long a member may be silent; 0: DefaultSuspect
 
-	Log *steplog.Writer // nil: no step log
-	// Observe takes the signals that Policies decide on; nil: none. It is called on the goroutine of
-	// Commit and Begin.
-	Observe func(control.Signal) error
-	Logger  *slog.Logger // nil: silent
+	Log    *steplog.Writer // nil: no step log
+	Logger *slog.Logger    // nil: silent
 }
 
 // Tensor names a part of the gradient vector.
