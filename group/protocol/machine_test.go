@@ -113,3 +113,34 @@ func TestWishes(t *testing.T) {
 		t.Error("a dead joiner is still wished for")
 	}
 }
+
+// TestLaterAcceptanceCounts has a member accept two changes in two ballots: its vote tells the later one.
+func TestLaterAcceptanceCounts(t *testing.T) {
+	v := View{Epoch: 1}
+	for i := range 7 {
+		v.Members = append(v.Members, Member{ID: ID(i + 1), Name: string(rune('a' + i))})
+	}
+	m, err := New(Config{Self: v.Members[3], Authority: Majority}, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, later := &Change{From: 1, Remove: []ID{7}}, &Change{From: 1, Remove: []ID{6}}
+	for i, c := range []*Change{first, later, first} {
+		ballot := Ballot{Attempt: []uint32{1, 2, 1}[i]}
+		sent := of[Send](m.Handle(epoch0, Received{3, &Accept{Epoch: 1, Ballot: ballot, Change: c, Acks: []ID{1}}}))
+		if want := i < 2; (len(sent) == 1) != want {
+			t.Fatalf("ballot %v is passed on: %v, want %t", ballot, sent, want)
+		}
+	}
+	sent := of[Send](m.Handle(epoch0, Received{3, &Reconcile{Epoch: 1, Ballot: Ballot{Attempt: 3}, Accepted: Ballot{Attempt: 1}, Proposal: first}}))
+	if len(sent) != 1 {
+		t.Fatal(sent)
+	}
+	if r := sent[0].Message.(*Reconcile); r.Proposal != later || r.Accepted != (Ballot{Attempt: 2}) {
+		t.Errorf("the vote tells %v of ballot %v", r.Proposal, r.Accepted)
+	}
+	sent = of[Send](m.Handle(epoch0, Received{3, &Reconcile{Epoch: 1, Ballot: Ballot{Attempt: 4}, Accepted: Ballot{Attempt: 3}, Proposal: first}}))
+	if r := sent[0].Message.(*Reconcile); r.Proposal != first {
+		t.Errorf("a later acceptance by another is replaced by %v", r.Proposal)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type options struct {
 
 // newJob makes a job of n founders.
 func newJob(seed uint64, n int, link sim.Link, o options) *job {
-	j := &job{seed: seed, random: rand.New(rand.NewPCG(seed, 0x6a6f62)), world: sim.New(seed, link), authority: o.authority,
+	j := &job{random: rand.New(rand.NewPCG(seed, 0x6a6f62)), world: sim.New(seed, link), authority: o.authority,
 		sabotage: o.sabotage, trace: o.trace, bare: o.bare, cancelled: func(*worker) {}, round: func(*worker, Message) {}}
 	j.batch, j.samples = uint64(2*n+1), uint64(20*n+3)
 	j.check = newChecker(j)
@@ -436,6 +437,13 @@ func TestSchedules(t *testing.T) {
 	}
 	wait.Wait()
 	t.Logf("%d schedules: %+v", n, total)
+	if happened := reflect.ValueOf(total); !testing.Short() {
+		for i := range happened.NumField() {
+			if happened.Field(i).IsZero() {
+				t.Errorf("no schedule has any %s in it", happened.Type().Field(i).Name)
+			}
+		}
+	}
 }
 
 // tail returns the last lines of a text.

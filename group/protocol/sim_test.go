@@ -39,7 +39,6 @@ const (
 
 // job is one schedule under way.
 type job struct {
-	seed      uint64
 	random    *rand.Rand
 	world     *sim.World
 	authority Authority
@@ -104,7 +103,7 @@ type worker struct {
 	assign  []uint64  // members that take a share of the next step
 	backlog []applied // what a joiner without the state has committed
 	step    reduction
-	early   []early1
+	early   []earlyFrame
 	live    bool // data may flow in this epoch
 }
 

@@ -47,8 +47,8 @@ type applied struct {
 	mean   [chunks]*mean
 }
 
-// early1 is a frame that came before its epoch or step had begun here.
-type early1 struct {
+// earlyFrame is a frame that came before its epoch or step had begun here.
+type earlyFrame struct {
 	from ID
 	h    fabric.Header
 	body []byte
@@ -192,7 +192,7 @@ func (w *worker) dataTo(to Member, h fabric.Header, b []byte) {
 func (w *worker) data(from ID, h fabric.Header, body []byte) {
 	view := w.m.View()
 	if h.Epoch > view.Epoch || h.Epoch == view.Epoch && h.Step > w.step.number {
-		w.early = append(w.early, early1{from, h, body})
+		w.early = append(w.early, earlyFrame{from, h, body})
 		return
 	}
 	stale := h.Epoch < view.Epoch && w.job.sabotage != "stale"
