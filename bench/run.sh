@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench/run.sh NAME [--quick] [--json]: races us against the peers and holds the result to
-# bars.yaml. NAME is accuracy, field, gemm, group or step. Exits 1 when a bar is missed. See README.md.
+# bars.yaml. NAME is accuracy, field, gemm, group, recovery or step. Exits 1 when a bar is missed. See README.md.
 set -eu
 cd "$(dirname "$0")"
 mkdir -p work results

@@ -172,13 +172,14 @@ func Spread(c Clock, a, b *Entrant) float64 {
 	for i := range min(len(a.Bursts), len(b.Bursts)) {
 		r = append(r, c.Of(a.Bursts[i])/c.Of(b.Bursts[i]))
 	}
-	return (quantile(r, 0.75) - quantile(r, 0.25)) / 2 / Median(r)
+	return (Quantile(r, 0.75) - Quantile(r, 0.25)) / 2 / Median(r)
 }
 
 // Median of values; NaN of none.
-func Median(v []float64) float64 { return quantile(v, 0.5) }
+func Median(v []float64) float64 { return Quantile(v, 0.5) }
 
-func quantile(v []float64, q float64) float64 {
+// Quantile of values, interpolated; NaN of none.
+func Quantile(v []float64, q float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()
 	}

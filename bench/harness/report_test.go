@@ -44,7 +44,7 @@ func TestStatistics(t *testing.T) {
 		q    float64
 		want float64
 	}{{[]float64{3, 1, 2}, 0.5, 2}, {[]float64{1, 2, 3, 4}, 0.5, 2.5}, {[]float64{5}, 0.25, 5}, {[]float64{0, 10}, 0.25, 2.5}} {
-		if got := quantile(c.v, c.q); got != c.want {
+		if got := Quantile(c.v, c.q); got != c.want {
 			t.Errorf("quantile %g of %v is %g, want %g", c.q, c.v, got, c.want)
 		}
 	}

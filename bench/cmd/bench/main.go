@@ -24,6 +24,7 @@ var suites = map[string]func(context.Context, *setting, *harness.Report) error{
 	"field":    fieldPlan,
 	"gemm":     gemm,
 	"group":    group,
+	"recovery": recovery,
 	"step":     step,
 }
 

@@ -88,7 +88,7 @@ func (p *proc) find(wanted func(line) bool) (line, bool) {
 }
 
 // await waits for a line.
-func (p *proc) await(what string, wanted func(line) bool) (line, error) {
+func (p *proc) await(patience time.Duration, what string, wanted func(line) bool) (line, error) {
 	limit := time.After(patience)
 	for from := 0; ; {
 		p.mu.Lock()

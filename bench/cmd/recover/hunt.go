@@ -36,7 +36,7 @@ const (
 	aimRandom = "random"
 	aimReduce = "reduce"
 	aimToken  = "token"
-	aimAccept = "accept" // one dies, and one of those that repair the ring
+	aimView   = "view" // one dies, and one of those that agree on the next view
 	aimJoin   = "join"   // while the one before is replaced
 )
 
@@ -44,7 +44,7 @@ func (h *hunt) run() (err error) {
 	if h.workers < 3 || h.workers > 64 || h.kills < 1 || h.elements < 1 {
 		return fmt.Errorf("%d kills among %d workers with %d elements", h.kills, h.workers, h.elements)
 	}
-	if !slices.Contains([]string{aimRandom, aimReduce, aimToken, aimAccept, aimJoin}, h.aim) {
+	if !slices.Contains([]string{aimRandom, aimReduce, aimToken, aimView, aimJoin}, h.aim) {
 		return fmt.Errorf("unknown aim %q", h.aim)
 	}
 	if h.dir, err = os.MkdirTemp("", "recover-"); err != nil {
@@ -135,7 +135,7 @@ func (h *hunt) settle(steps int) error {
 	}
 	for _, p := range h.alive {
 		n := 0
-		if _, err := p.await("a step of all", func(l line) bool {
+		if _, err := p.await(patience, "a step of all", func(l line) bool {
 			if l.Event == "" && l.Members == h.workers && l.Weight > 0 {
 				n++
 			}
@@ -189,15 +189,18 @@ func (h *hunt) struck() (kill, error) {
 		at, doing, err = h.trapped(h.take(), sendsData, 1+h.random.Int64N(30))
 	case aimToken:
 		at, doing, err = h.trapped(h.take(), sendsToken, 1)
-	case aimAccept:
+	case aimView:
 		second := h.take()
-		if err := second.say(order{Point: sendsAccept, Times: 1}); err != nil {
+		// A vote, or the change: some send only one of them.
+		if err := h.arm(second, sendsView, 1+h.random.Int64N(2)); err != nil {
 			return kill{}, err
 		}
 		if _, _, err := h.take().kill(); err != nil {
 			return kill{}, err
 		}
-		at, doing, err = h.trapped(second, "", 0)
+		if at, doing, err = h.death(second, time.Second); err != nil {
+			at, doing, err = second.kill()
+		}
 	case aimJoin:
 		if _, _, err := h.take().kill(); err != nil {
 			return kill{}, err
@@ -206,7 +209,7 @@ func (h *hunt) struck() (kill, error) {
 			return kill{}, err
 		}
 		newcomer := h.alive[len(h.alive)-1]
-		if _, err := newcomer.await("a view with the newcomer", func(l line) bool { return l.Event == eventView }); err != nil {
+		if _, err := newcomer.await(patience, "a view with the newcomer", func(l line) bool { return l.Event == eventView }); err != nil {
 			return kill{}, err
 		}
 		h.sleep(100 * time.Millisecond)
@@ -243,14 +246,26 @@ func (h *hunt) take() *proc {
 	return p
 }
 
-// trapped lets a worker kill itself at a point, unless it knows where.
+// trapped lets a worker kill itself at a point.
 func (h *hunt) trapped(p *proc, point string, times int64) (int64, string, error) {
-	if point != "" {
-		if err := p.say(order{Point: point, Times: times}); err != nil {
-			return 0, "", err
-		}
+	if err := h.arm(p, point, times); err != nil {
+		return 0, "", err
 	}
-	l, err := p.await("its death", func(l line) bool { return l.Event == eventDying })
+	return h.death(p, patience)
+}
+
+// arm tells a worker where to kill itself, and waits until it knows.
+func (h *hunt) arm(p *proc, point string, times int64) error {
+	if err := p.say(order{Point: point, Times: times}); err != nil {
+		return err
+	}
+	_, err := p.await(patience, "its answer", func(l line) bool { return l.Event == eventArmed })
+	return err
+}
+
+// death waits until a worker has killed itself.
+func (h *hunt) death(p *proc, patience time.Duration) (int64, string, error) {
+	l, err := p.await(patience, "its death", func(l line) bool { return l.Event == eventDying })
 	return l.At, p.phase.String(), err
 }
 
@@ -260,7 +275,7 @@ func (h *hunt) measure(k *kill, at int64, epoch uint64) error {
 	ms := func(l line) float64 { return float64(l.At-at) / 1e6 }
 	for _, p := range h.alive {
 		// The view in which the survivors commit again, without any of the dead.
-		commit, err := p.await("a commit in a new view", func(l line) bool { return l.Event == "" && l.Epoch > epoch && l.At > at })
+		commit, err := p.await(patience, "a commit in a new view", func(l line) bool { return l.Event == "" && l.Epoch > epoch && l.At > at })
 		if err != nil {
 			return err
 		}
@@ -291,7 +306,7 @@ func (h *hunt) end() error {
 		}
 	}
 	for _, p := range h.alive {
-		l, err := p.await("the end", func(l line) bool { return l.Event == eventEnd })
+		l, err := p.await(patience, "the end", func(l line) bool { return l.Event == eventEnd })
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,8 @@ func (e *elastic) run() error {
 	}
 	cmd := exec.Command(filepath.Join(filepath.Dir(e.python), "torchrun"), "--standalone", "--nnodes", "1", "--nproc-per-node", strconv.Itoa(e.workers),
 		"--monitor-interval", "0.1", "--max-restarts", "1000", e.script)
-	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "TMPDIR="+dir)
+	// In the store that restarts share by default gloo finds the addresses of the ranks before.
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1", "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	log, err := os.CreateTemp("", "torchrun-*.log")
 	if err != nil {

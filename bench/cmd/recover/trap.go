@@ -12,9 +12,9 @@ import (
 
 // Points at which a worker can be told to kill itself.
 const (
-	sendsData   = "data"   // of a reduction
-	sendsToken  = "token"  // it is prepared, nobody knows
-	sendsAccept = "accept" // a change of the view is decided, it has not passed it on
+	sendsData  = "data"  // of a reduction
+	sendsToken = "token" // it is prepared, nobody knows
+	sendsView  = "view"  // a vote or a change of the view goes round
 )
 
 // messageType is the type of frames with a message of the protocol.
@@ -58,17 +58,17 @@ func (t *trap) sending(h fabric.Header, body []byte) {
 	if h.Type != messageType {
 		return
 	}
-	switch m, err := protocol.Decode(body); m := m.(type) {
+	message, err := protocol.Decode(body)
+	if err != nil {
+		return
+	}
+	switch message.(type) {
 	case *protocol.Token, *protocol.Verdict:
 		t.phase.set(inToken)
 		t.at(sendsToken)
-	case *protocol.Reconcile:
+	case *protocol.Reconcile, *protocol.Accept:
 		t.phase.set(inView)
-	case *protocol.Accept:
-		t.phase.set(inView)
-		t.at(sendsAccept)
-	default:
-		_, _ = m, err // of no interest
+		t.at(sendsView)
 	}
 }
 
@@ -78,7 +78,9 @@ func (t *trap) Listen(addr string, accept func(fabric.Conn) (fabric.Handler, err
 }
 
 // Dial implements fabric.Network.
-func (t *trap) Dial(addr string, h fabric.Handler) fabric.Conn { return trapped{t.Network.Dial(addr, h), t} }
+func (t *trap) Dial(addr string, h fabric.Handler) fabric.Conn {
+	return trapped{t.Network.Dial(addr, h), t}
+}
 
 type trapped struct {
 	fabric.Conn

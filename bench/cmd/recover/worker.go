@@ -39,6 +39,7 @@ type order struct {
 
 // Events of a worker, besides its steps.
 const (
+	eventArmed = "armed" // with an order to die
 	eventDying = "dying"
 	eventAsk   = "the authority is asked"
 	eventRuled = "the authority has answered"
@@ -146,6 +147,7 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 			}
 			if o.Point != "" {
 				net.arm(o.Point, o.Times)
+				t.tell(line{Event: eventArmed})
 			}
 			if o.Last > 0 {
 				last.Store(o.Last)

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"millrace.dev/group"
+	"millrace.dev/group/steplog"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "worker" {
+		if serveWorker(os.Stdin, os.Stdout) != nil {
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestHunts kills workers with a short gradient at each aim; the hunt replays what happened.
+func TestHunts(t *testing.T) {
+	for _, c := range []struct{ aim, authority string }{
+		{aimRandom, "majority"}, {aimReduce, "service"}, {aimToken, "service"}, {aimView, "service"}, {aimJoin, "service"},
+	} {
+		t.Run(c.aim, func(t *testing.T) {
+			t.Parallel()
+			var kills []kill
+			var sum total
+			h := hunt{workers: 4, kills: 2, elements: 2*window + 1000, authority: c.authority, aim: c.aim, seed: 3, tell: func(result any) {
+				switch r := result.(type) {
+				case kill:
+					kills = append(kills, r)
+				case total:
+					sum = r
+				}
+			}}
+			if err := h.run(); err != nil {
+				t.Fatal(err)
+			}
+			if len(kills) != 2 || sum.Steps == 0 || sum.Samples == 0 {
+				t.Errorf("%d kills, %+v", len(kills), sum)
+			}
+			for _, k := range kills {
+				if k.First <= 0 || k.All < k.First || !slices.Contains(phaseNames, k.Phase) {
+					t.Errorf("%+v", k)
+				}
+			}
+		})
+	}
+}
+
+// TestAccount finds samples that were lost, repeated or weighed wrongly.
+func TestAccount(t *testing.T) {
+	record := func(epoch, weight uint64, ranges ...steplog.Range) steplog.Record {
+		return steplog.Record{DataEpoch: epoch, Weight: weight, Parts: []steplog.Part{{Ranges: ranges}}}
+	}
+	for _, c := range []struct {
+		name    string
+		records []steplog.Record
+		wrong   string // empty: nothing
+	}{
+		{"in two epochs", []steplog.Record{record(0, 3, steplog.Range{0, 3}), record(0, 1, steplog.Range{3, 4}), record(1, 2, steplog.Range{0, 2})}, ""},
+		{"repeated", []steplog.Record{record(0, 3, steplog.Range{0, 3}), record(0, 2, steplog.Range{2, 4})}, "twice"},
+		{"lost", []steplog.Record{record(0, 3, steplog.Range{0, 3}), record(1, 2, steplog.Range{2, 4})}, "3 of 4"},
+		{"weighed wrongly", []steplog.Record{record(0, 4, steplog.Range{0, 3})}, "weight 4"},
+	} {
+		_, err := account(c.records, 4)
+		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestReplay tells another run from its own.
+func TestReplay(t *testing.T) {
+	const elements = window + 77
+	records := []steplog.Record{
+		{Step: 1, Weight: 5, Algorithm: "shared", Outcome: "apply", Rate: rate, Parts: []steplog.Part{{Samples: 3, Ranges: []steplog.Range{{0, 3}}}, {Samples: 2, Ranges: []steplog.Range{{3, 5}}}}},
+		{Step: 2, Weight: 2, Algorithm: "shared", Outcome: "apply", Rate: rate, Parts: []steplog.Part{{Samples: 2, Ranges: []steplog.Range{{5, 7}}}}},
+	}
+	one, err := replay(elements, records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := replay(elements, records)
+	if err != nil || one.hash() != again.hash() {
+		t.Errorf("the same run has hashes %x and %x, %v", one.hash(), again.hash(), err)
+	}
+	records[0].Parts[0].Ranges[0], records[0].Parts[1].Ranges[0] = records[0].Parts[1].Ranges[0], records[0].Parts[0].Ranges[0]
+	other, err := replay(elements, records)
+	if err != nil || one.hash() == other.hash() {
+		t.Errorf("runs with other samples have hashes %x and %x, %v", one.hash(), other.hash(), err)
+	}
+}
+
+// TestState moves a model in pieces.
+func TestState(t *testing.T) {
+	from, to := newModel(1000), newModel(1000)
+	mean := make([]float32, 1000)
+	mean[3] = 0.5
+	from.update(7, 1, mean)
+	if err := to.Restore(from.Size()); err != nil {
+		t.Fatal(err)
+	}
+	for off := int64(0); off < from.Size(); off += 7 {
+		p := make([]byte, min(7, from.Size()-off))
+		if err := from.ReadAt(p, off); err != nil {
+			t.Fatal(err)
+		}
+		if err := to.WriteAt(p, off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := to.Restored(7); err != nil || to.hash() != from.hash() {
+		t.Errorf("hash %x, not %x; %v", to.hash(), from.hash(), err)
+	}
+	if to.Restored(8) == nil {
+		t.Error("a state of step 7 passes for that of step 8")
+	}
+	var _ group.State = to
+}
