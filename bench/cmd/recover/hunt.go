@@ -37,7 +37,7 @@ const (
 	aimReduce = "reduce"
 	aimToken  = "token"
 	aimView   = "view" // one dies, and one of those that agree on the next view
-	aimJoin   = "join"   // while the one before is replaced
+	aimJoin   = "join" // while the one before is replaced
 )
 
 func (h *hunt) run() (err error) {

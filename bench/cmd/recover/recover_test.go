@@ -29,7 +29,7 @@ func TestHunts(t *testing.T) {
 			t.Parallel()
 			var kills []kill
 			var sum total
-			h := hunt{workers: 4, kills: 2, elements: 2*window + 1000, authority: c.authority, aim: c.aim, seed: 3, tell: func(result any) {
+			h := hunt{workers: 4, kills: 2, elements: 300_000, authority: c.authority, aim: c.aim, seed: 3, tell: func(result any) {
 				switch r := result.(type) {
 				case kill:
 					kills = append(kills, r)
