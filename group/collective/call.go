@@ -347,9 +347,9 @@ func (c *Call) Waiting() (ranks []int, what string) {
 // slice is a part of a buffer.
 func (b Buffer) slice(lo, hi int) Buffer { return Buffer{b.typ, hi - lo, b.at(lo, hi)} }
 
-// header is that of a frame of a lane.
-func (c *Call) header(lane int) fabric.Header {
+// header is that of the nth frame of a lane to a member.
+func (c *Call) header(lane, nth int) fabric.Header {
 	h := c.id.header(frameData, c.e.cfg.Epoch, c.entry.hash, c.seq)
-	h.Chunk |= uint32(lane)
+	h.Chunk |= uint32(lane) | uint32(nth)<<(laneBits+10)
 	return h
 }

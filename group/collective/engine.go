@@ -91,7 +91,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, model: cfg.Model, slice: sliceBytes, names: map[uint32]*entry{}, peers: make([]peer, cfg.Size)}
 	for to := range e.peers {
-		e.peers[to].out = outbox{to: to, send: cfg.Send, sent: func(error) { e.sent(to) }}
+		e.peers[to].out = outbox{to: to, limit: flyingBytes, send: cfg.Send, sent: func(error) { e.sent(to) }}
 	}
 	return e, nil
 }

@@ -35,6 +35,9 @@ func newWorkers(t testing.TB, n, slice int, clock func(rank int) fabric.Clock) (
 			t.Fatal(err)
 		}
 		e.slice = slice
+		for to := range e.peers {
+			e.peers[to].out.limit = 4 * slice
+		}
 		w.Engine, w.to = e, e
 		workers, members = append(workers, w), append(members, &w.member)
 	}

@@ -34,11 +34,11 @@ func (e *Engine) Body(from int, h fabric.Header) ([]byte, error) {
 
 // inPlace is where in the destination a frame can be received, nil if it cannot.
 func (c *Call) inPlace(l *lane, from int, h fabric.Header) []byte {
-	if l.busy || l.pc >= len(l.code) || len(l.inbox) > 0 || h.Flags&wireAbsent != 0 {
+	if l.busy || l.pc >= len(l.code) || h.Flags&wireAbsent != 0 {
 		return nil
 	}
 	in := &l.code[l.pc]
-	if in.do != accept || in.peer != from || (in.hi-in.lo)*c.task.size != int(h.Length) {
+	if in.do != accept || in.peer != from || in.nth != nthOf(h) || (in.hi-in.lo)*c.task.size != int(h.Length) {
 		return nil
 	}
 	return c.dst(in)
@@ -136,7 +136,7 @@ func (e *Engine) deliver(c *Call, from int, h fabric.Header, b *block) error {
 		return e.underWay(c, from, h, nil, b)
 	}
 	e.open(c, from)
-	m := message{from: from, length: int(h.Length), block: b, absent: h.Flags&wireAbsent != 0}
+	m := message{from: from, nth: nthOf(h), length: int(h.Length), block: b, absent: h.Flags&wireAbsent != 0}
 	if c.req.Op == WeightedMean {
 		m.weight = h.Aux
 	}
@@ -144,7 +144,7 @@ func (e *Engine) deliver(c *Call, from int, h fabric.Header, b *block) error {
 	if laneOf(h) >= len(c.lanes) {
 		err = fmt.Errorf("collective %q: rank %d sent lane %d of %d", c.req.Name, from, laneOf(h), len(c.lanes))
 	} else {
-		err = c.arrived(&c.lanes[laneOf(h)], from, m)
+		err = c.arrived(&c.lanes[laneOf(h)], m)
 	}
 	if err != nil {
 		e.pool.put(b)

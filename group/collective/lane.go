@@ -23,6 +23,7 @@ type lane struct {
 // message is a frame that has come.
 type message struct {
 	from   int
+	nth    int    // of its frames in the lane
 	length int    // of the frame's body
 	block  *block // where the body lies; nil if it is in place, or empty
 	absent bool
@@ -46,12 +47,10 @@ func (l *lane) drop(p *pool) {
 	l.inbox = l.inbox[:0]
 }
 
-func (in *instr) receives() bool { return in.do == merge || in.do == settle || in.do == accept }
-
-// takeFrom takes the oldest message of a member.
-func (l *lane) takeFrom(peer int) (message, bool) {
+// takeFor takes the message that an action waits for.
+func (l *lane) takeFor(in *instr) (message, bool) {
 	for i, m := range l.inbox {
-		if m.from == peer {
+		if m.from == in.peer && m.nth == in.nth {
 			l.inbox = append(l.inbox[:i], l.inbox[i+1:]...)
 			return m, true
 		}
@@ -79,7 +78,7 @@ func (e *Engine) run(c *Call, l *lane) {
 		var m message
 		if in.receives() {
 			var ok bool
-			if m, ok = l.takeFrom(in.peer); !ok {
+			if m, ok = l.takeFor(in); !ok {
 				break
 			}
 			l.received = true
@@ -203,7 +202,7 @@ func (e *Engine) pass(c *Call, l *lane, in *instr) {
 	if c.result != pending {
 		return
 	}
-	p := parcel{h: c.header(l.number), call: c, fresh: !l.received}
+	p := parcel{h: c.header(l.number, in.nth), call: c, fresh: !l.received}
 	if c.req.Op == WeightedMean {
 		p.h.Aux = l.weight
 	}
@@ -290,21 +289,15 @@ func (e *Engine) store(c *Call, l *lane, in *instr) {
 	e.inDst(l)
 }
 
-// arrived checks a frame's length against what its lane expects of the sender next.
-func (c *Call) arrived(l *lane, from int, m message) error {
-	before := 0 // messages of the sender that wait
-	for _, w := range l.inbox {
-		if w.from == from {
-			before++
-		}
+// arrived checks a message against what its lane still expects.
+func (c *Call) arrived(l *lane, m message) error {
+	next := l.pc
+	if l.busy {
+		next++ // what that waited for is taken
 	}
-	for i := l.pc; i < len(l.code); i++ {
+	for i := next; i < len(l.code); i++ {
 		in := &l.code[i]
-		if !in.receives() || in.peer != from || l.busy && i == l.pc {
-			continue
-		}
-		if before > 0 {
-			before--
+		if !in.receives() || in.peer != m.from || in.nth != m.nth {
 			continue
 		}
 		want := (in.hi - in.lo) * c.task.size
@@ -312,9 +305,14 @@ func (c *Call) arrived(l *lane, from int, m message) error {
 			want = 0
 		}
 		if m.length != want || m.absent && c.req.Op != WeightedMean {
-			return fmt.Errorf("collective %q: rank %d sent %d bytes for lane %d, not %d", c.req.Name, from, m.length, l.number, want)
+			return fmt.Errorf("collective %q: rank %d sent %d bytes for lane %d, not %d", c.req.Name, m.from, m.length, l.number, want)
+		}
+		for _, w := range l.inbox {
+			if w.from == m.from && w.nth == m.nth {
+				return fmt.Errorf("collective %q: rank %d sent the same for lane %d again", c.req.Name, m.from, l.number)
+			}
 		}
 		return nil
 	}
-	return fmt.Errorf("collective %q: rank %d sent more for lane %d than is expected", c.req.Name, from, l.number)
+	return fmt.Errorf("collective %q: rank %d sent more for lane %d than is expected", c.req.Name, m.from, l.number)
 }

@@ -25,7 +25,7 @@ type outbox struct {
 	send           Sender
 	forward, fresh fifo[parcel]
 	flying         fifo[parcel] // what the fabric has
-	bytes          int          // flying
+	bytes, limit   int          // flying, and at most before more go
 	sent           func(error)
 	gate           func(*parcel) bool // whether a frame may go now; nil for always
 }
@@ -40,7 +40,7 @@ func (o *outbox) push(p parcel) {
 
 // pump hands frames to the fabric.
 func (o *outbox) pump() {
-	for o.bytes < flyingBytes {
+	for o.bytes < o.limit {
 		q := &o.forward
 		if q.len() == 0 {
 			q = &o.fresh

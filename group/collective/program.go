@@ -18,6 +18,7 @@ type instr struct {
 	before bool // the peer's value is the first operand
 	peer   int
 	lo, hi int
+	nth    int // of the lane's frames from, or to, this peer: frames may overtake each other
 }
 
 // program is a member's part in an operation: lanes that are independent of each other and the same, in number and
@@ -95,9 +96,24 @@ func (p *program) cut(t task, lo, hi int, empty bool, lane func(lo, hi int) []in
 	slices := max(1, (hi-lo+most-1)/most)
 	for s := range slices {
 		a, b := Part(hi-lo, slices, s)
-		p.lanes = append(p.lanes, lane(lo+a, lo+b))
+		p.lanes = append(p.lanes, numbered(lane(lo+a, lo+b)))
 	}
 }
+
+// numbered counts the frames that each peer sends in a lane, and is sent.
+func numbered(l []instr) []instr {
+	for i := range l {
+		for _, before := range l[:i] {
+			if before.peer == l[i].peer && (before.do == send) == (l[i].do == send) && before.exchanges() {
+				l[i].nth++
+			}
+		}
+	}
+	return l
+}
+
+func (in *instr) receives() bool  { return in.do == merge || in.do == settle || in.do == accept }
+func (in *instr) exchanges() bool { return in.do == send || in.receives() }
 
 func (t task) left() int  { return (t.rank + t.n - 1) % t.n }
 func (t task) right() int { return (t.rank + 1) % t.n }
@@ -111,7 +127,7 @@ func (t task) ringReduce(j, lo, hi int, on bool) (l []instr) {
 		if owner {
 			do = settle
 		}
-		l = append(l, instr{do, true, t.left(), lo, hi})
+		l = append(l, instr{do: do, before: true, peer: t.left(), lo: lo, hi: hi})
 	}
 	if owner {
 		l = append(l, instr{do: result, lo: lo, hi: hi})
@@ -137,7 +153,7 @@ func (t task) halving(lo, hi int) (l []instr) {
 		return []instr{{do: send, peer: t.rank - p, lo: lo, hi: hi}, {do: accept, peer: t.rank - p, lo: lo, hi: hi}}
 	}
 	if t.rank+p < t.n {
-		l = append(l, instr{settle, false, t.rank + p, lo, hi})
+		l = append(l, instr{do: settle, before: false, peer: t.rank + p, lo: lo, hi: hi})
 	}
 	type half struct{ lo, hi, otherLo, otherHi int }
 	var halves []half
@@ -152,7 +168,7 @@ func (t task) halving(lo, hi int) (l []instr) {
 		a, b = h.lo, h.hi
 		halves = append(halves, h)
 		l = append(l, instr{do: send, peer: t.rank ^ d, lo: h.otherLo, hi: h.otherHi},
-			instr{settle, t.rank&d != 0, t.rank ^ d, h.lo, h.hi})
+			instr{do: settle, before: t.rank&d != 0, peer: t.rank ^ d, lo: h.lo, hi: h.hi})
 	}
 	l = append(l, instr{do: result, lo: a, hi: b})
 	for k, d := len(halves)-1, 1; k >= 0; k, d = k-1, 2*d {
@@ -177,7 +193,7 @@ func children(rank, n int) (c []int) {
 func (t task) treeReduce(lo, hi int) (l []instr) {
 	below := children(t.rank, t.n)
 	for _, c := range below {
-		l = append(l, instr{settle, false, c, lo, hi})
+		l = append(l, instr{do: settle, before: false, peer: c, lo: lo, hi: hi})
 	}
 	if t.rank > 0 {
 		up := (t.rank - 1) / 2
@@ -196,7 +212,7 @@ func (t task) starReduce(lo, hi int) (l []instr) {
 		return []instr{{do: send, peer: 0, lo: lo, hi: hi}, {do: accept, peer: 0, lo: lo, hi: hi}}
 	}
 	for k := 1; k < t.n; k++ {
-		l = append(l, instr{settle, false, k, lo, hi})
+		l = append(l, instr{do: settle, before: false, peer: k, lo: lo, hi: hi})
 	}
 	l = append(l, instr{do: result, lo: lo, hi: hi})
 	for k := 1; k < t.n; k++ {
@@ -215,7 +231,7 @@ func (t task) starScatter(j, lo, hi int) (l []instr) {
 		return l
 	}
 	for k := 1; k < t.n; k++ {
-		l = append(l, instr{merge, false, k, lo, hi})
+		l = append(l, instr{do: merge, before: false, peer: k, lo: lo, hi: hi})
 	}
 	l = append(l, instr{do: result, lo: lo, hi: hi})
 	if j > 0 {

@@ -120,7 +120,7 @@ func NewStep(cfg StepConfig) (*Step, error) {
 			s.total++
 		}
 	}
-	s.out = outbox{to: s.right, send: cfg.Send, sent: s.sent, gate: s.mayGo}
+	s.out = outbox{to: s.right, limit: flyingBytes, send: cfg.Send, sent: s.sent, gate: s.mayGo}
 	return s, nil
 }
 

@@ -29,7 +29,7 @@ const (
 //	Flags   absent (1 bit), kind
 //	Step    number of the call of this name (32 bits), elements (32)
 //	Bucket  hash of the name
-//	Chunk   lane (20 bits), type (4), reduction (3), algorithm (3)
+//	Chunk   lane (20 bits), type (4), reduction (3), algorithm (3), number of the frame in the lane (2)
 //	Aux     weight so far for a weighted mean, else the root
 type identity struct {
 	kind      Kind
@@ -70,6 +70,7 @@ func identityOf(h fabric.Header) identity {
 
 func seqOf(h fabric.Header) uint32 { return uint32(h.Step >> 32) }
 func laneOf(h fabric.Header) int   { return int(h.Chunk & (maxLanes - 1)) }
+func nthOf(h fabric.Header) int    { return int(h.Chunk >> (laneBits + 10)) }
 
 func hashOf(name string) uint32 {
 	f := fnv.New32a()

@@ -23,12 +23,13 @@ func TestHeadersCarryTheIdentity(t *testing.T) {
 		}
 		seq, lane := rapid.Uint32().Draw(rt, "seq"), rapid.IntRange(0, maxLanes-1).Draw(rt, "lane")
 		h := id.header(frameData, 9, 77, seq)
-		h.Chunk |= uint32(lane)
+		nth := rapid.IntRange(0, 3).Draw(rt, "nth")
+		h.Chunk |= uint32(lane) | uint32(nth)<<(laneBits+10)
 		h.Flags |= uint8(rapid.IntRange(0, 1).Draw(rt, "absent"))
 		if id.op == WeightedMean {
 			h.Aux = 12345
 		}
-		if identityOf(h) != id || seqOf(h) != seq || laneOf(h) != lane || h.Bucket != 77 {
+		if identityOf(h) != id || seqOf(h) != seq || laneOf(h) != lane || nthOf(h) != nth || h.Bucket != 77 {
 			rt.Fatalf("%+v becomes %+v", id, identityOf(h))
 		}
 	})
