@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,8 @@ type client struct {
 	t *testing.T
 	c *net.UnixConn
 	g []float32
+
+	state []byte // that was restored
 }
 
 // dial connects a pair of sockets: the agent's end, and the client's.
@@ -65,32 +68,45 @@ func (c *client) say(r request) {
 	}
 }
 
-// hear returns the next answer, which must be of the type; a file is mapped as the gradients.
+// hear returns the next answer, which must be of the type.
 func (c *client) hear(kind string) answer {
+	c.t.Helper()
+	a := c.next()
+	if a.Type != kind {
+		c.t.Fatalf("heard %+v, not %s", a, kind)
+	}
+	return a
+}
+
+// next returns the next answer; a file is mapped as the gradients.
+func (c *client) next() answer {
 	c.t.Helper()
 	packet, rights := make([]byte, maxMessage), make([]byte, 256)
 	n, oob, _, _, err := c.c.ReadMsgUnix(packet, rights)
 	if err != nil {
-		c.t.Fatalf("waiting for %s: %v", kind, err)
+		c.t.Fatal(err)
 	}
 	var a answer
 	if err := json.Unmarshal(packet[:n], &a); err != nil {
 		c.t.Fatal(err)
 	}
-	if a.Type != kind {
-		c.t.Fatalf("heard %s, not %s", packet[:n], kind)
-	}
 	f, err := oneFile(rights[:oob])
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if f != nil && kind == "started" {
+	if f != nil && a.Type == "started" {
 		mem, err := unix.Mmap(int(f.Fd()), 0, 4*a.Elements, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		c.t.Cleanup(func() { unix.Munmap(mem) }) //nolint:errcheck // the test is over
 		c.g = unsafe.Slice((*float32)(unsafe.Pointer(&mem[0])), a.Elements)
+	}
+	if a.Type == "restore" {
+		c.state = make([]byte, a.Size)
+		if _, err := f.ReadAt(c.state, 0); err != nil {
+			c.t.Fatal(err)
+		}
 	}
 	closeFile(f)
 	return a
@@ -230,18 +246,58 @@ func TestDeath(t *testing.T) {
 	}
 }
 
+// TestBroadcast makes the parameters of all clients those of the first.
+func TestBroadcast(t *testing.T) {
+	needsMemory(t)
+	c := newCrew(t, 3)
+	c.hello(t)
+	c.each(func(i int, x *client) {
+		for j := range x.g {
+			x.g[j] = float32(100*i + j)
+		}
+		x.say(request{Type: "broadcast"})
+	})
+	c.each(func(_ int, x *client) {
+		x.hear("broadcast")
+		for j, g := range x.g {
+			if g != float32(j) {
+				t.Fatalf("parameter %d is %v", j, g)
+			}
+		}
+	})
+	c.clients[0].say(request{Type: "begin"})
+	c.clients[0].hear("step")
+	c.clients[0].say(request{Type: "broadcast"})
+	if a := c.clients[0].hear("error"); a.Kind != "protocol" {
+		t.Fatalf("%+v", a)
+	}
+}
+
 func TestLeave(t *testing.T) {
 	needsMemory(t)
 	c := newCrew(t, 2)
 	c.sessions[1].Leave() // before there is a worker
 	c.hello(t)
-	c.each(func(_ int, x *client) { x.say(request{Type: "begin"}) })
-	c.each(func(_ int, x *client) { x.hear("step"); x.say(request{Type: "commit", Samples: 1}) })
-	c.each(func(_ int, x *client) { x.hear("result"); x.say(request{Type: "begin"}) })
-	c.clients[1].hear("left")
-	if a := c.clients[0].hear("step"); a.Step != 2 {
-		t.Fatalf("%+v", a)
+	var all sync.WaitGroup
+	for i, x := range c.clients {
+		all.Go(func() {
+			for step := 1; ; step++ {
+				x.say(request{Type: "begin"})
+				if i == 1 && x.next().Type == "left" || i == 0 && step > 5 {
+					return
+				}
+				if i == 0 {
+					x.hear("step")
+				}
+				x.say(request{Type: "commit", Samples: 1})
+				// A step that began before the others had let it go may be void.
+				if a := x.hear("result"); i == 0 && a.Outcome != "apply" {
+					t.Errorf("%+v", a)
+				}
+			}
+		})
 	}
+	all.Wait()
 }
 
 // TestProtocol says what a client must not.
@@ -371,4 +427,105 @@ func FuzzSession(f *testing.F) {
 func bounded(packet string) bool {
 	r, err := parse([]byte(packet))
 	return len(packet) > 0 && (err != nil || r.Elements < 1<<20)
+}
+
+// TestStateGoesToNewcomers lets a client join another one.
+func TestStateGoesToNewcomers(t *testing.T) {
+	needsMemory(t)
+	c := newCrew(t, 1)
+	old := c.clients[0]
+	hello := request{Type: "hello", Version: Version, Elements: elements, State: true}
+	old.say(hello)
+	old.hear("started")
+
+	network, err := fabric.NewSockets(fabric.Options{Name: "late"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, ours := dial(t)
+	self := group.Member{Name: "late", Addr: "unix:" + filepath.Join(t.TempDir(), "late"), Host: "here"}
+	s := NewSession(theirs, group.Config{
+		Group: "test", Self: self, Join: []string{c.sessions[0].config.Self.Addr}, Network: network,
+	})
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Run(context.Background()) })
+	t.Cleanup(func() { ours.Close(); running.Wait(); network.Close() })
+	late := &client{t: t, c: ours}
+	late.say(hello)
+	late.hear("started")
+
+	var all sync.WaitGroup
+	over := make(chan struct{})
+	all.Go(func() { // the state of the old one is the number of the last step, many times
+		for step := uint64(0); ; step++ {
+			old.say(request{Type: "begin"})
+			if a := old.tell("step", step); a.Step != step+1 {
+				t.Errorf("step %d after %d", a.Step, step)
+			}
+			old.say(request{Type: "commit", Samples: 1})
+			if a := old.tell("result", step); a.Outcome != "apply" {
+				t.Errorf("%+v", a)
+			}
+			select {
+			case <-over:
+				return
+			default:
+			}
+		}
+	})
+	late.say(request{Type: "begin"})
+	restored := late.next()
+	if restored.Type != "restore" || restored.Size != stateBytes {
+		t.Fatalf("%+v", restored)
+	}
+	for i, b := range late.state {
+		if b != byte(restored.Step) {
+			t.Fatalf("byte %d of the state is %d after step %d", i, b, restored.Step)
+		}
+	}
+	late.say(request{Type: "restored"})
+	for step, together := restored.Step+1, false; ; step++ { // it catches up, takes part, and leaves
+		a := late.next()
+		if a.Type == "left" {
+			break
+		}
+		if a.Type != "step" || a.Step != step {
+			t.Fatalf("%+v, want step %d", a, step)
+		}
+		late.say(request{Type: "commit", Samples: 1})
+		if a := late.hear("result"); a.Weight == 2 && len(a.Members) == 2 && !together {
+			together = true
+			late.say(request{Type: "leave"})
+		}
+		late.say(request{Type: "begin"})
+	}
+	close(over)
+	all.Wait()
+}
+
+const stateBytes = 100_000
+
+// tell waits for an answer and gives the state after a step meanwhile.
+func (c *client) tell(kind string, step uint64) answer {
+	for {
+		a := c.next()
+		if a.Type == kind {
+			return a
+		}
+		f, err := newMemory(stateBytes)
+		if err == nil {
+			_, err = f.WriteAt(bytes.Repeat([]byte{byte(step)}, stateBytes), 0)
+		}
+		if a.Type != "save" || err != nil {
+			c.t.Fatalf("heard %+v, not %s or save (%v)", a, kind, err)
+		}
+		packet, err := json.Marshal(request{Type: "saved", Size: stateBytes})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if _, _, err := c.c.WriteMsgUnix(packet, unix.UnixRights(int(f.Fd())), nil); err != nil {
+			c.t.Fatal(err)
+		}
+		closeFile(f)
+	}
 }

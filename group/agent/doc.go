@@ -11,6 +11,7 @@
 //	client                            agent
 //	tensors {tensors}                 (none; any number, before hello)
 //	hello {version, elements, …}      started {version, elements, name} + the gradients' memory
+//	broadcast                         broadcast (before the first begin only)
 //	begin                             step {step, epoch, ranges, weight, …} or left
 //	ready {lo, hi, samples}           (none)
 //	commit {samples, loss, …}         result {step, outcome, weight, …}
@@ -31,7 +32,8 @@
 // the mean gradient of its samples before commit; after a result with the outcome apply it holds
 // the mean over all workers. It must not be written between ready or commit and the result. After the
 // outcome skip nobody updates; after void this worker was cut off, and the next begin restores its
-// state. A step without ranges is for those that follow or catch up: they commit without a gradient.
+// state or says that it has left. After broadcast the memory holds what that of the first founder held
+// before; a newcomer's stays as it is, since it will get the others' state. A step without ranges is for those that follow or catch up: they commit without a gradient.
 //
 // # Invariants
 //

@@ -24,6 +24,7 @@ type Session struct {
 	inbox  chan incoming
 	state  *state // nil: the client has none
 	step   *group.Step
+	begun  bool // the first step was asked for
 
 	mu      sync.Mutex
 	worker  *group.Worker // nil before hello
@@ -255,6 +256,8 @@ func (s *Session) handle(ctx context.Context, m *request) error {
 		return nil
 	case "status":
 		return s.status()
+	case "broadcast":
+		return s.broadcast(ctx)
 	case "bye":
 		return errBye
 	}
@@ -265,6 +268,7 @@ func (s *Session) begin(ctx context.Context) error {
 	if s.step != nil {
 		return broken("begin before the commit of step %d", s.step.Number)
 	}
+	s.begun = true
 	if s.state != nil {
 		s.state.forget() // the last step was applied since
 	}
@@ -285,6 +289,20 @@ func (s *Session) begin(ctx context.Context) error {
 	}
 	a.view(step.View)
 	return s.conn.write(a, nil)
+}
+
+// broadcast puts the first founder's vector in place of the client's. A newcomer keeps its own, as it
+// gets the members' state. It is for the start only: a worker that is lost meanwhile makes it fail.
+func (s *Session) broadcast(ctx context.Context) error {
+	if s.begun {
+		return broken("broadcast after the first begin")
+	}
+	if len(s.config.Founders) > 0 {
+		if err := group.Broadcast(ctx, s.worker, "parameters", s.worker.Gradients(), 0); err != nil {
+			return fmt.Errorf("the first worker's parameters have not come: %w", err)
+		}
+	}
+	return s.conn.write(&answer{Type: "broadcast"}, nil)
 }
 
 // view fills in the members.
@@ -317,6 +335,9 @@ func (s *Session) commit(ctx context.Context, m *request) error {
 	r, err := step.Commit(ctx, group.Report{
 		Loss: m.Loss, Norm2: m.Norm2, Correct: m.Correct, NonFinite: m.NonFinite, Hash: m.Hash, Rate: m.Rate,
 	})
+	if errors.Is(err, group.ErrLeft) { // the others took this step without it; begin will say so
+		r, err = group.Result{Step: step.Number, Outcome: group.Void}, nil
+	}
 	if err != nil {
 		return err
 	}

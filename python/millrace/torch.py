@@ -89,6 +89,18 @@ class Worker(base.Worker):
         self._tails = views[len(self._params) :]
         self._before: list[torch.Tensor] = []
 
+    def broadcast_parameters(self) -> None:
+        """Makes parameters and buffers of all workers those of the first, before the first step.
+
+        A newcomer keeps its own until its first step restores the group's state.
+        """
+        with torch.no_grad():
+            for (_, t), view in zip(self._params + self._buffers, self._grads + self._tails):
+                view.copy_(t)
+            self.broadcast()
+            for (_, t), view in zip(self._params + self._buffers, self._grads + self._tails):
+                t.copy_(view if t.is_floating_point() else view.round())
+
     def begin(self) -> base.Step | None:
         step = super().begin()
         if step is not None:

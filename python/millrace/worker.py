@@ -170,6 +170,14 @@ class Worker:
         self.name: str = message["name"]
         self.gradients = np.frombuffer(self._memory, np.float32, elements)
 
+    def broadcast(self) -> None:
+        """Puts what `gradients` of the first founder holds into that of all workers.
+
+        It is for the start: all founders call it before their first `begin`. A newcomer keeps what it has.
+        """
+        self._connection.send("broadcast")
+        self._answer("broadcast")
+
     def begin(self) -> Step | None:
         """Waits for the next step. None: this worker has left the group.
 

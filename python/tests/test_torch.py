@@ -81,6 +81,10 @@ class TorchTest(AgentTest):
         self.finish(self.start("--workers", "3", program="train.py"))
         self.agrees({"w0", "w1", "w2"})
 
+    def test_parameters_of_the_first(self) -> None:
+        self.finish(self.start("--workers", "2", program="train.py", OTHER_SEED="w1", BROADCAST="1"))
+        self.agrees({"w0", "w1"})
+
     def test_gradients_that_are_no_views(self) -> None:
         self.finish(self.start("--workers", "2", program="train.py", SET_TO_NONE="1"))
         self.agrees({"w0", "w1"})

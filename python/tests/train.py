@@ -50,6 +50,8 @@ def main():
     steps, await_late = [], bool(os.environ.get("AWAIT_LATE"))
     with Worker(net, optimizer, samples=SAMPLES, batch=BATCH, seed=2, also={"schedule": schedule}) as worker:
         (OUT / f"{NAME}.started").touch()
+        if os.environ.get("BROADCAST"):
+            worker.broadcast_parameters()
         for step in worker.steps(epochs=EPOCHS):
             if doomed == step.number and point == "compute":
                 os.kill(os.getpid(), signal.SIGKILL)
