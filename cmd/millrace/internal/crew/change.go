@@ -8,7 +8,6 @@ import (
 
 	"millrace.dev/control"
 	"millrace.dev/group"
-	"millrace.dev/group/collective"
 	"millrace.dev/group/reduce"
 	"millrace.dev/learn/train"
 )
@@ -63,10 +62,9 @@ const (
 )
 
 // step notes a decided step, whose learning rate was scaled, and returns what was decided before it.
-// The status is asked for only after a change of the view.
-func (c *chronicle) step(now time.Time, r group.Result, scale float64, status func() group.Status) (change *Change, taken []control.Taken, signals []control.Signal) {
+func (c *chronicle) step(now time.Time, r group.Result, scale float64) (change *Change, taken []control.Taken, signals []control.Signal) {
 	if c.view.Epoch != r.View.Epoch {
-		change, taken, signals = c.enter(now, r, scale, status())
+		change, taken, signals = c.enter(now, r, scale)
 	}
 	if r.Outcome == group.Skip && r.Weight > 0 {
 		taken = append(taken, c.skip(r))
@@ -78,11 +76,11 @@ func (c *chronicle) step(now time.Time, r group.Result, scale float64, status fu
 }
 
 // enter notes the first step of a view.
-func (c *chronicle) enter(now time.Time, r group.Result, scale float64, s group.Status) (*Change, []control.Taken, []control.Signal) {
+func (c *chronicle) enter(now time.Time, r group.Result, scale float64) (*Change, []control.Taken, []control.Signal) {
 	before := c.view
 	n, was := len(r.View.Members), len(before.Members)
 	change := &Change{
-		Step: int(r.Step), View: r.View.Epoch, Reason: reason(before, r.View, s.Reason), Batch: c.terms.batch(c.batch, n),
+		Step: int(r.Step), View: r.View.Epoch, Reason: reason(before, r.View, r.Reason), Batch: c.terms.batch(c.batch, n),
 	}
 	for _, m := range r.View.Members {
 		change.Members = append(change.Members, m.Name)
@@ -103,9 +101,9 @@ func (c *chronicle) enter(now time.Time, r group.Result, scale float64, s group.
 		workers.Expect = c.expectThroughput(r.View)
 	}
 	taken := []control.Taken{workers}
-	if s.Algorithm != "" && s.Algorithm != c.algorithm {
-		taken = append(taken, topology(r.View, s.Algorithm, c.bytes))
-		c.algorithm = s.Algorithm
+	if r.Algorithm != c.algorithm && r.Algorithm != "" && n > 1 {
+		taken = append(taken, topology(r, c.bytes))
+		c.algorithm = r.Algorithm
 	}
 	c.view, c.recent = r.View, c.recent[:0]
 	return change, taken, signals
@@ -179,41 +177,24 @@ func (m machine) capacity(v group.View) float64 {
 }
 
 // topology is the choice of how gradients are added up.
-func topology(v group.View, algorithm string, bytes int) control.Taken {
-	hosts := map[string]bool{}
-	for _, m := range v.Members {
-		hosts[m.Host] = true
-	}
-	n := len(v.Members)
-	why := fmt.Sprintf("the %d workers are on %d machines", n, len(hosts))
-	switch {
-	case n == 1:
-		why = "one worker is alone"
-	case algorithm == reduce.Shared.String():
-		why = fmt.Sprintf("the %d workers are on one machine and see each other's memory", n)
-	case len(hosts) == 1:
-		why = fmt.Sprintf("the %d workers are on one machine but cannot see each other's memory", n)
-	}
+func topology(r group.Result, bytes int) control.Taken {
 	t := control.Taken{Policy: policyTopology, Subject: train.SettingReduction, Proposal: control.Proposal{
-		New: control.Word(algorithm), Reason: fmt.Sprintf("%s; a step adds up %.1f MB", why, float64(bytes)/1e6),
+		New: control.Word(r.Algorithm), Reason: r.Choice,
 	}}
-	if n > 1 {
+	if r.Algorithm == reduce.Shared.String() {
 		t.Expect = &control.Expectation{
-			Signal: train.SignalWait, Unit: "ms", Statistic: control.Lowest, Value: 1000 * reductionTime(algorithm, n, bytes), Horizon: 200,
+			Signal: train.SignalWait, Unit: "ms", Statistic: control.Lowest,
+			Value: 1000 * sharedTime(len(r.View.Members), bytes), Horizon: 200,
 		}
 	}
 	return t
 }
 
-// reductionTime is what the model of the network, before anything is measured, gives for a step in
-// seconds where nobody is waited for.
-func reductionTime(algorithm string, n, bytes int) float64 {
-	m := collective.DefaultModel
-	if algorithm == reduce.Shared.String() {
-		// Each reads its n-th of all gradients and writes the result; three messages announce that.
-		return 3*m.Alpha + m.Beta*float64(bytes)*float64(n+1)/float64(n)/2
-	}
-	return collective.Choose(collective.AllReduce, n, bytes, m).Seconds[collective.Ring]
+// sharedTime is how long a reduction in shared memory takes in seconds where nobody is waited for:
+// each member reads its n-th of all gradients and writes the result, and three messages announce that.
+func sharedTime(n, bytes int) float64 {
+	const perByte, perMessage = 0.2e-9, 20e-6
+	return 3*perMessage + perByte*float64(bytes)*float64(n+1)/float64(n)
 }
 
 // skip is the decision to pass over a step.

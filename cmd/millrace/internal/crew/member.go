@@ -106,7 +106,7 @@ func (m *Member) Commit(ctx context.Context, own train.Tally) (train.Verdict, er
 // note takes down what the step means for the group.
 func (m *Member) note(r group.Result, v *train.Verdict) {
 	var change *Change
-	change, v.Taken, v.Signals = m.chronicle.step(time.Now(), r, m.step.RateScale, m.worker.Load().Status)
+	change, v.Taken, v.Signals = m.chronicle.step(time.Now(), r, m.step.RateScale)
 	var skip *skipWord
 	if v.Culprit != "" {
 		skip = &skipWord{int(r.Step), v.Culprit}
