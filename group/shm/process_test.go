@@ -73,8 +73,8 @@ func startMember(tb testing.TB, dir string, number, elements int) *member {
 	}
 	m := &member{number, cmd, in, json.NewDecoder(bufio.NewReader(out))}
 	tb.Cleanup(func() {
-		in.Close()
-		cmd.Wait() //nolint:errcheck // some are killed
+		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		cmd.Wait()         //nolint:errcheck // it was killed
 	})
 	return m
 }
@@ -248,36 +248,37 @@ func (h *handler) Frame(_ fabric.Conn, head fabric.Header, _ []byte) error {
 	return nil
 }
 
-// makeView connects to the younger workers of a view and describes it.
+// makeView connects to the workers of a view, the younger of two to the older, and describes it.
 func (p *process) makeView(o order) View {
 	v := View{Epoch: o.Epoch}
 	conns := make([]fabric.Conn, len(o.Members))
 	for rank, number := range o.Members {
 		v.IDs = append(v.IDs, p.id(number))
-		switch {
-		case number == p.number:
+		if number == p.number {
 			v.Rank = rank
-		case number < p.number:
-			p.mu.Lock()
-			c := p.conns[number]
-			p.mu.Unlock()
-			if c == nil {
-				c = p.net.Dial(p.addr(number), &handler{p, number})
-				p.connected(number, c)
-			}
-			conns[rank] = c
+			continue
 		}
+		conns[rank] = p.connection(number)
 	}
 	v.Send = func(to int, pr fabric.Priority, h fabric.Header, body []byte, done func(error)) {
-		c := conns[to]
-		if c == nil { // it dialled: the connection stands by the time the view is made
-			p.mu.Lock()
-			c = p.conns[o.Members[to]]
-			p.mu.Unlock()
-		}
-		c.Send(pr, h, body, done)
+		conns[to].Send(pr, h, body, done)
 	}
 	return v
+}
+
+// connection dials an older worker, and waits for a younger one.
+func (p *process) connection(number int) fabric.Conn {
+	for ; ; time.Sleep(time.Millisecond) {
+		p.mu.Lock()
+		c := p.conns[number]
+		p.mu.Unlock()
+		if c != nil {
+			return c
+		}
+		if number < p.number {
+			p.connected(number, p.net.Dial(p.addr(number), &handler{p, number}))
+		}
+	}
 }
 
 // gradients are those of a worker for a seed; all processes can make them.

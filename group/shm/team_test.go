@@ -516,3 +516,54 @@ func TestStepsAllocateNothing(t *testing.T) {
 		t.Errorf("a step of two members allocates %g times", allocated)
 	}
 }
+
+// Attaches that are cut off at any moment, on one member or all, leave no file behind.
+func TestAttachesCutOffLeaveNothingBehind(t *testing.T) {
+	rounds := uint64(300)
+	if testing.Short() {
+		rounds = 50
+	}
+	r := rand.New(rand.NewPCG(13, 14))
+	all := newWorkers(t, 3, 3000)
+	for _, w := range all {
+		w.door.patience = 50 * time.Millisecond
+	}
+	whole := func(epoch uint64) {
+		mustAttach(t, epoch, all)
+		for _, w := range all {
+			w.get().Close() //nolint:errcheck // always nil
+		}
+		settle(all)
+	}
+	whole(0)
+	files, mappings := resources(t)
+	for epoch := uint64(1); epoch < rounds; epoch++ {
+		var wait sync.WaitGroup
+		ids := []uint64{all[0].id, all[1].id, all[2].id}
+		for rank, w := range all {
+			ctx, cancel := context.WithCancel(t.Context())
+			after, late := time.Duration(r.IntN(400))*time.Microsecond, time.Duration(r.IntN(200))*time.Microsecond
+			spared := r.IntN(3) == 0
+			wait.Go(func() {
+				time.Sleep(late)
+				if spared {
+					cancel = func() {}
+				}
+				timer := time.AfterFunc(after, cancel)
+				defer timer.Stop()
+				team, err := w.door.Attach(ctx, Config{
+					View:   View{Epoch: epoch, Rank: rank, IDs: ids, Send: func(int, fabric.Priority, fabric.Header, []byte, func(error)) {}},
+					Vector: w.vector, Mean: w.mean,
+				})
+				if err == nil {
+					team.Close() //nolint:errcheck // always nil
+				}
+			})
+		}
+		wait.Wait()
+	}
+	whole(rounds)
+	if filesNow, mappingsNow := resources(t); filesNow > files || mappingsNow > mappings {
+		t.Errorf("%d files, %d mappings; before: %d, %d", filesNow, mappingsNow, files, mappings)
+	}
+}
