@@ -27,6 +27,9 @@ func BenchmarkStep(b *testing.B) {
 		for _, n := range []int{2, 4} {
 			b.Run(fmt.Sprintf("%s%d", kind, n), func(b *testing.B) {
 				trainers, members := newTrainers(b, n, 25_560_000, rand.New(rand.NewPCG(1, 1)))
+				for _, tr := range trainers {
+					tr.step.out.limit = flyingBytes
+				}
 				overSockets(b, kind, members)
 				step := uint64(0)
 				ends := make(chan error, n)
@@ -57,6 +60,11 @@ func BenchmarkAllReduce(b *testing.B) {
 			for a := Ring; a <= Star; a++ {
 				b.Run(fmt.Sprintf("n%d/%dKiB/%v", n, size>>10, a), func(b *testing.B) {
 					workers, members := newWorkers(b, n, sliceBytes, func(int) fabric.Clock { return fabric.System })
+					for _, w := range workers {
+						for to := range w.peers {
+							w.peers[to].out.limit = flyingBytes
+						}
+					}
 					overSockets(b, "unix", members)
 					x := make([][]float32, n)
 					for rank := range x {

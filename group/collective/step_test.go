@@ -74,6 +74,7 @@ func newTrainers(t testing.TB, n, elements int, rng *rand.Rand) ([]*trainer, []*
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.out.limit = 1 << (10 + rng.IntN(11)) // queues fill
 		tr.use(s)
 		trainers, members = append(trainers, tr), append(members, &tr.member)
 	}
