@@ -6,17 +6,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"millrace.dev/cluster"
 	"millrace.dev/fabric"
+	"millrace.dev/fabric/keys"
 	"millrace.dev/group/steplog"
 )
 
@@ -32,14 +36,16 @@ type toySpec struct {
 	Elements int
 	Samples  uint64
 	Batch    uint64
-	Last     uint64        // step
+	Last     uint64        // step; 0: that after which the parent says so, see fleet.end
 	Rest     time.Duration // asleep in each step
 	Hash     uint64        // every so many steps
 	Kill     string        // where this process kills itself, see trap
 	Register bool          // the authority is a file, else the majority
 	Suspect  time.Duration
-	Light    int  // see toy
-	Views    bool // tell when views come into force
+	Light    int             // see toy
+	Views    bool            // tell when views come into force
+	Keys     string          // folder of keys for mutual TLS
+	Service  *cluster.Config `json:",omitempty"` // keeps the register
 }
 
 // toyLine is what a process says of a step, on its standard output.
@@ -83,7 +89,15 @@ func toyMain(text string) int {
 }
 
 func (spec *toySpec) run(tell func(toyLine)) error {
-	sockets, err := fabric.NewSockets(fabric.Options{Name: spec.Self.Name})
+	options := fabric.Options{Name: spec.Self.Name}
+	if spec.Keys != "" {
+		identity, err := keys.Load(spec.Keys, spec.Self.Name)
+		if err != nil {
+			return err
+		}
+		options.Keys = identity
+	}
+	sockets, err := fabric.NewSockets(options)
 	if err != nil {
 		return err
 	}
@@ -109,12 +123,27 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 	if spec.Register {
 		config.Authority = ByRegister(fileRegister(filepath.Join(spec.Dir, "register")))
 	}
+	if spec.Service != nil {
+		service, err := cluster.Open(context.Background(), *spec.Service)
+		if err != nil {
+			return err
+		}
+		defer service.Close()
+		config.Authority = ByRegister(service.Register("view"))
+	}
 	w, err := Start(context.Background(), config)
 	if err != nil {
 		return err
 	}
-	defer w.Close() //nolint:errcheck
-	for model.step < spec.Last {
+	defer w.Close()      //nolint:errcheck
+	var told atomic.Bool // that this is the end
+	if spec.Last == 0 {
+		go func() {
+			io.Copy(io.Discard, os.Stdin) //nolint:errcheck // its end counts
+			told.Store(true)
+		}()
+	}
+	for over := false; spec.Last == 0 && !over || model.step < spec.Last; {
 		s, err := w.Begin(context.Background())
 		if errors.Is(err, ErrLeft) {
 			break
@@ -133,11 +162,15 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 			})
 		}
 		time.Sleep(spec.Rest)
+		if told.Load() {
+			report.Correct = 1 // all learn of it with the same step
+		}
 		r, err := s.Commit(context.Background(), report)
 		if err != nil {
 			return err
 		}
 		now := time.Now().UnixNano()
+		over = slices.ContainsFunc(r.Reports, func(t Told) bool { return t.Correct > 0 })
 		switch r.Outcome {
 		case Apply:
 			model.update(r.Step, float32(report.Rate), r.Mean)
@@ -148,7 +181,7 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 	}
 	tell(toyLine{Step: model.step, Hash: model.hash(), Status: w.Status()})
 	w.Leave()
-	if spec.Last == model.step {
+	if spec.Last == 0 || spec.Last == model.step {
 		time.Sleep(50 * time.Millisecond) // others may need this one's word on the last step
 	}
 	return nil
@@ -301,6 +334,7 @@ type fleet struct {
 type proc struct {
 	name  string
 	cmd   *exec.Cmd
+	in    io.Closer // see fleet.end
 	lines []toyLine
 	last  toyLine
 	done  chan struct{}
@@ -340,17 +374,21 @@ func (f *fleet) join(name, kill string) *proc {
 	return f.exec(spec)
 }
 
-func (f *fleet) exec(spec toySpec) *proc {
+func (f *fleet) exec(spec toySpec, through ...string) *proc {
 	f.t.Helper()
 	text, err := json.Marshal(spec)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	p := &proc{name: spec.Self.Name, cmd: exec.Command(os.Args[0]), done: make(chan struct{}), news: make(chan struct{}, 1)}
+	through = append(through, os.Args[0])
+	p := &proc{name: spec.Self.Name, cmd: exec.Command(through[0], through[1:]...), done: make(chan struct{}), news: make(chan struct{}, 1)}
 	p.cmd.Env = append(os.Environ(), toyVariable+"="+string(text))
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
+		f.t.Fatal(err)
+	}
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		f.t.Fatal(err)
 	}
 	if err := p.cmd.Start(); err != nil {
@@ -430,8 +468,12 @@ func (f *fleet) finish(survivors ...*proc) []steplog.Record {
 			}
 			f.t.Fatalf("%s does not end", p.name)
 		}
-		if p.last.Err != "" || p.last.Step != f.spec.Last {
-			f.t.Errorf("%s ends with step %d of %d: %s", p.name, p.last.Step, f.spec.Last, p.last.Err)
+		last := f.spec.Last
+		if last == 0 {
+			last = survivors[0].last.Step
+		}
+		if p.last.Err != "" || p.last.Step != last {
+			f.t.Errorf("%s ends with step %d of %d: %s", p.name, p.last.Step, last, p.last.Err)
 		}
 	}
 	dirs, err := filepath.Glob(filepath.Join(f.spec.Dir, "*-log"))
@@ -455,6 +497,13 @@ func (f *fleet) finish(survivors ...*proc) []steplog.Record {
 		}
 	}
 	return records
+}
+
+// end lets the workers end together, and checks as finish does.
+func (f *fleet) end(survivors ...*proc) []steplog.Record {
+	f.t.Helper()
+	survivors[0].in.Close() //nolint:errcheck // finish tells
+	return f.finish(survivors...)
 }
 
 // scene is a group of processes in which some die.
@@ -506,6 +555,7 @@ func TestScenes(t *testing.T) {
 	}
 	for _, c := range scenes {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			if c.slow && os.Getenv("MILLRACE_FAULTS") == "" {
 				t.Skip("set MILLRACE_FAULTS=1")
 			}
@@ -556,6 +606,7 @@ func TestZombie(t *testing.T) {
 		host     string
 	}{{2, false, "one"}, {0, true, "one"}, {3, true, ""}, {0, false, ""}} {
 		t.Run(fmt.Sprintf("w%d service=%t %s", c.who, c.register, c.host), func(t *testing.T) {
+			t.Parallel()
 			if c.host == "" && os.Getenv("MILLRACE_FAULTS") == "" {
 				t.Skip("set MILLRACE_FAULTS=1")
 			}

@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(toyVariable); text != "" {
 		os.Exit(toyMain(text))
 	}
+	if text := os.Getenv(serviceVariable); text != "" {
+		os.Exit(serviceMain(text))
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -1,0 +1,248 @@
+package group
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"millrace.dev/cluster"
+)
+
+// The faults of machines and networks, with each worker a process. Each test ends with the replay of what the
+// workers have logged.
+
+// reachTogether waits until each of the processes has committed a step with so many members, after the last that
+// any of them knows now.
+func reachTogether(t *testing.T, members int, processes ...*proc) {
+	t.Helper()
+	after := uint64(0)
+	for _, p := range processes {
+		after = max(after, p.at().Step)
+	}
+	limit := time.After(20*time.Second)
+	for _, p := range processes {
+		for {
+			if l := p.at(); l.Step > after && l.Members == members {
+				break
+			}
+			select {
+			case <-p.news:
+			case <-p.done:
+				t.Fatalf("%s has ended: %+v", p.name, p.at())
+			case <-limit:
+				p.cmd.Process.Signal(syscall.SIGQUIT) //nolint:errcheck // it tells what it does
+				<-p.done
+				t.Fatalf("%s does not take a step with %d members: %+v", p.name, members, p.at())
+			}
+		}
+	}
+}
+
+// stalled checks that processes commit at most the step that was under way, for as long as others take steps and
+// some time more.
+func stalled(t *testing.T, since []uint64, processes ...*proc) {
+	t.Helper()
+	for i, p := range processes {
+		if l := p.at(); l.Step > since[i]+1 {
+			t.Errorf("%s has committed step %d, where its side may not go beyond %d", p.name, l.Step, since[i]+1)
+		}
+	}
+}
+
+func steps(processes ...*proc) []uint64 {
+	var all []uint64
+	for _, p := range processes {
+		all = append(all, p.at().Step)
+	}
+	return all
+}
+
+// campaign is the time of a fault that lasts: short in the usual run, long where all is to be shown.
+func campaign(short, long time.Duration) time.Duration {
+	if os.Getenv("MILLRACE_FAULTS") != "" {
+		return long
+	}
+	return short
+}
+
+func labSpec() toySpec {
+	return toySpec{Elements: 20_000, Samples: 1000, Batch: 20, Hash: 3, Rest: 5 * time.Millisecond, Suspect: 300 * time.Millisecond}
+}
+
+// TestPartition parts five workers 3|2 and four 2|2: at most one side goes on, the side that the authority is with;
+// when the network heals the others come back.
+func TestPartition(t *testing.T) {
+	seconds(t)
+	for _, c := range []struct {
+		name    string
+		workers int
+		others  []int // on the other side; the machine after the workers' is the service's
+		goes    []int // the workers that go on
+		service bool
+	}{
+		{"3 of 5 by majority", 5, []int{3, 4}, []int{0, 1, 2}, false},
+		{"2 of 5 by a service", 5, []int{3, 4, 5}, []int{3, 4}, true},
+		{"none of 2 and 2 by majority", 4, []int{0, 3}, nil, false},
+		{"one of 2 and 2 by a service", 4, []int{1, 2}, []int{0, 3}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, c.workers, labSpec())
+			if c.service {
+				l.serve()
+			}
+			all := l.run()
+			reachTogether(t, c.workers, all...)
+			l.cut(c.others...)
+			at := steps(all...)
+			var on, off []*proc
+			var offAt []uint64
+			for i, p := range all {
+				if slices.Contains(c.goes, i) {
+					on = append(on, p)
+				} else {
+					off, offAt = append(off, p), append(offAt, at[i])
+				}
+			}
+			if len(on) > 0 {
+				reachTogether(t, len(on), on...)
+				for range 10 {
+					reachTogether(t, len(on), on...)
+				}
+			} else {
+				time.Sleep(4 * l.spec.Suspect)
+			}
+			stalled(t, offAt, off...)
+			l.heal()
+			reachTogether(t, c.workers, all...)
+			l.end(all...)
+		})
+	}
+}
+
+// TestThinLink trains over links of 10 Mbit/s: nobody is taken for dead.
+func TestThinLink(t *testing.T) {
+	seconds(t)
+	l := newLab(t, 5, labSpec())
+	l.slow("10mbit")
+	all := l.run()
+	all[0].reach(t, 3)
+	time.Sleep(campaign(time.Second, time.Minute))
+	for _, r := range l.end(all...) {
+		if r.View != 1 || len(r.Parts) != 5 {
+			t.Fatalf("step %d was reduced by %d members in view %d", r.Step, len(r.Parts), r.View)
+		}
+	}
+}
+
+// TestTenfoldSlow lets a worker run for a tenth of the time only: it is never taken for dead.
+func TestTenfoldSlow(t *testing.T) {
+	seconds(t)
+	f := newFleet(t, 4, toySpec{Elements: 400_000, Samples: 1000, Batch: 20, Hash: 3, Rest: 2 * time.Millisecond})
+	var all []*proc
+	for i := range 4 {
+		all = append(all, f.start(i, ""))
+	}
+	all[0].reach(t, 3)
+	const period = 500 * time.Millisecond
+	for end := time.Now().Add(campaign(2*time.Second, time.Minute)); time.Now().Before(end); {
+		stop(t, all[2])
+		time.Sleep(period * 9 / 10)
+		all[2].cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // the end tells
+		time.Sleep(period / 10)
+	}
+	for _, r := range f.end(all...) {
+		if r.View != 1 || len(r.Parts) != 4 {
+			t.Fatalf("step %d was reduced by %d members in view %d", r.Step, len(r.Parts), r.View)
+		}
+	}
+}
+
+// TestServiceKilled kills the membership service: training goes on, a change of the members waits until it is back.
+func TestServiceKilled(t *testing.T) {
+	seconds(t)
+	f := newFleet(t, 4, toySpec{Elements: 40_000, Samples: 1000, Batch: 20, Hash: 3, Rest: 5 * time.Millisecond})
+	s := startService(t, cluster.Config{Dir: filepath.Join(f.spec.Dir, "store"), Listen: "127.0.0.1:0"})
+	f.spec.Service = &cluster.Config{URL: s.url}
+	var all []*proc
+	for i := range 4 {
+		all = append(all, f.start(i, ""))
+	}
+	reachTogether(t, 4, all...)
+	s.kill()
+	for range 10 {
+		reachTogether(t, 4, all...)
+	}
+	all[1].cmd.Process.Kill() //nolint:errcheck // it is waited for
+	<-all[1].done
+	left := []*proc{all[0], all[2], all[3]}
+	at := steps(left...)
+	time.Sleep(time.Second)
+	stalled(t, at, left...)
+	s.start()
+	reachTogether(t, 3, left...)
+	f.end(left...)
+}
+
+// TestKillsAtOnce kills several workers in the same instant, rank 0 among them.
+func TestKillsAtOnce(t *testing.T) {
+	seconds(t)
+	for _, c := range []struct {
+		victims  []int
+		register bool
+	}{{[]int{0, 1}, false}, {[]int{0, 2, 4}, true}, {[]int{1, 2, 3}, true}} {
+		t.Run(fmt.Sprint(c.victims), func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, 6, toySpec{Elements: 400_000, Samples: 1000, Batch: 20, Hash: 3, Rest: time.Millisecond, Register: c.register})
+			var all, left []*proc
+			for i := range 6 {
+				all = append(all, f.start(i, ""))
+			}
+			reachTogether(t, 6, all...)
+			for i, p := range all {
+				if slices.Contains(c.victims, i) {
+					p.cmd.Process.Kill() //nolint:errcheck // its end is of no interest
+				} else {
+					left = append(left, p)
+				}
+			}
+			reachTogether(t, len(left), left...)
+			f.end(left...)
+		})
+	}
+}
+
+// TestFullDisk lets one worker's step log run out of space: training goes on, and the worker says so.
+func TestFullDisk(t *testing.T) {
+	seconds(t)
+	needRoot(t, "mount", "umount")
+	f := newFleet(t, 3, toySpec{Elements: 4000, Samples: 1000, Batch: 20, Hash: 3})
+	disk := filepath.Join(f.spec.Dir, "w1-log")
+	if err := os.Mkdir(disk, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("millrace-test", disk, "tmpfs", 0, "size=16k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	var all []*proc
+	for i := range 3 {
+		all = append(all, f.start(i, ""))
+	}
+	all[1].reach(t, 200)
+	f.end(all...)
+	for i, p := range all {
+		if told := strings.Contains(p.last.Status.Trouble, "step log misses"); told != (i == 1) {
+			t.Errorf("%s says %q", p.name, p.last.Status.Trouble)
+		}
+	}
+}
