@@ -17,6 +17,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// rounds is how often a test tries, less if it is to be short.
+func rounds(n uint64) uint64 {
+	if testing.Short() {
+		return max(1, n/5)
+	}
+	return n
+}
+
 // receiver is what a member does with what it receives.
 type receiver interface {
 	Body(from int, h fabric.Header) ([]byte, error)
