@@ -415,7 +415,7 @@ func (o operation) again(t *testing.T, world *sim.World, workers []*worker, name
 
 // Calls need no global order: each member starts the same names in an order of its own.
 func TestNoGlobalOrder(t *testing.T) {
-	for seed := range rounds(8) {
+	for seed := range seeds(8) {
 		const n, names = 4, 30
 		world, workers := simWorkers(t, seed, n, small, fast)
 		done := 0
@@ -490,7 +490,7 @@ func TestEarlyFramesAreBounded(t *testing.T) {
 }
 
 func TestCancelIsLocalAtOnceAndToldToAll(t *testing.T) {
-	for seed := range rounds(100) {
+	for seed := range seeds(100) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		n := 2 + rng.IntN(4)
 		world, workers := simWorkers(t, seed, n, small, fast)
@@ -537,7 +537,7 @@ func TestCancelIsLocalAtOnceAndToldToAll(t *testing.T) {
 // Any member may die at any time: the others' calls end with an error or not at all, and nothing hangs once the
 // engines are cancelled.
 func TestKills(t *testing.T) {
-	for seed := range rounds(100) {
+	for seed := range seeds(100) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		n := 2 + rng.IntN(5)
 		world, workers := simWorkers(t, seed, n, small, fast)

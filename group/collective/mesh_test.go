@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rounds is how often a test tries, less if it is to be short.
-func rounds(n uint64) uint64 {
+// seeds is how often a test tries, less if it is to be short.
+func seeds(n uint64) uint64 {
 	if testing.Short() {
 		return max(1, n/5)
 	}

@@ -33,7 +33,7 @@ func (s *survivor) Closed(from int) {
 // Members die in the middle of a step; the others cancel it and reduce the same gradients again among themselves.
 func TestStepIsReducedAgainBySurvivors(t *testing.T) {
 	interrupted := 0
-	for seed := range rounds(60) {
+	for seed := range seeds(60) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		n := 3 + rng.IntN(5)
 		elements := 1 + rng.IntN(40000)
@@ -101,7 +101,7 @@ func TestStepIsReducedAgainBySurvivors(t *testing.T) {
 		w.Run(time.Second)
 		check(t, alive, weights)
 	}
-	if interrupted < int(rounds(60))/2 {
+	if interrupted < int(seeds(60))/2 {
 		t.Errorf("only %d members were interrupted", interrupted)
 	}
 }

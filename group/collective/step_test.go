@@ -176,7 +176,7 @@ func takeSteps(rt *rapid.T, w *sim.World, trainers []*trainer, seed uint64) {
 
 // Steps may follow each other without a commit in between, as long as the gradients stay.
 func TestStepsBackToBack(t *testing.T) {
-	for seed := range rounds(20) {
+	for seed := range seeds(20) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		n := 2 + rng.IntN(3)
 		trainers, members := newTrainers(t, n, 1+rng.IntN(6*reduce.Chunk), rng)
@@ -245,7 +245,7 @@ func TestStepKeepsLittleOfAStepToCome(t *testing.T) {
 
 func TestStepCancel(t *testing.T) {
 	reason := errors.New("the members changed")
-	for seed := range rounds(100) {
+	for seed := range seeds(100) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		n := 2 + rng.IntN(4)
 		trainers, members := newTrainers(t, n, 1+rng.IntN(20000)*(1+20*int(seed%16/15)), rng)
