@@ -23,6 +23,7 @@ case " $* " in
 	./setup.sh >work/versions.txt
 	./group/setup.sh >>work/versions.txt
 	go build -buildvcs=auto -o work/ ./cmd/bench ./cmd/allreduce
+	go -C .. build -o bench/work/millrace ./cmd/millrace
 	exec work/bench "$@"
 	;;
 esac

@@ -30,13 +30,14 @@ const (
 	inPlace    = "in-place"   // any buffer, over shared memory
 	ringUnix   = "ring-unix"  // the ring, over Unix sockets
 	ringTCP    = "ring-tcp"
+	driver     = "group" // whole steps of a group of workers: registered, and the commit
 )
 
 // patience bounds a step.
 const patience = 20 * time.Second
 
 // epochs tell the variants' frames apart.
-var epochs = map[string]uint64{registered: 1, inPlace: 2, ringUnix: 3, ringTCP: 4}
+var epochs = map[string]uint64{registered: 1, inPlace: 2, ringUnix: 3, ringTCP: 4} // the group has connections of its own
 
 // member is one rank.
 type member struct {
@@ -175,6 +176,9 @@ func cpuSeconds() float64 {
 
 // load makes a row ready. What others send for it comes after all have loaded it.
 func (m *member) load(sizes []int, variant string) (*job, error) {
+	if variant == driver {
+		return m.loadGroup(sizes)
+	}
 	network := "unix"
 	if variant == ringTCP {
 		network = "tcp"

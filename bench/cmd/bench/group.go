@@ -18,6 +18,7 @@ type groupBench struct {
 	report *harness.Report
 	ours   *harness.Peer            // in shared memory
 	rings  *harness.Peer            // ours over sockets
+	driver *harness.Peer            // ours with the commit of each step
 	others map[string]*harness.Peer // by library
 	alone  map[string]float64       // medians of ours by row and variant, in seconds
 }
@@ -44,6 +45,7 @@ const (
 	inPlace    = "in-place"
 	ringUnix   = "ring-unix"
 	ringTCP    = "ring-tcp"
+	driver     = "group"
 )
 
 // reductions lists the races. Of many ranks, libraries that no bar is about take no part: all entrants' buffers are in
@@ -54,16 +56,16 @@ func (b *groupBench) reductions() []reduction {
 		large, small, rounds = 50*time.Millisecond, 10*time.Millisecond, 3
 	}
 	list := []reduction{
-		{"1KiB", 2, []string{inPlace, registered, ringUnix}, libraries, small, 2*rounds + 1},
+		{"1KiB", 2, []string{inPlace, registered, ringUnix, driver}, libraries, small, 2*rounds + 1},
 		{"256KiB", 2, []string{inPlace, registered, ringUnix}, libraries, small, 2*rounds + 1},
-		{wholeModel, 2, []string{inPlace, registered, ringUnix, ringTCP}, libraries, large, rounds},
-		{wholeModel, 4, []string{inPlace, registered, ringUnix, ringTCP}, libraries, large, rounds},
+		{wholeModel, 2, []string{inPlace, registered, ringUnix, ringTCP, driver}, libraries, large, rounds},
+		{wholeModel, 4, []string{inPlace, registered, ringUnix, ringTCP, driver}, libraries, large, rounds},
 		{allTensors, 2, []string{registered, inPlace}, libraries, large, rounds},
 		{allTensors, 4, []string{registered, inPlace}, libraries, large, rounds},
 	}
 	if !b.quick {
 		list = append(list,
-			reduction{"1KiB", 4, []string{inPlace, registered, ringUnix}, libraries, small, 2*rounds + 1},
+			reduction{"1KiB", 4, []string{inPlace, registered, ringUnix, driver}, libraries, small, 2*rounds + 1},
 			reduction{wholeModel, 8, []string{inPlace, registered, ringUnix}, []string{"gloo", "kungfu"}, large, 5},
 			reduction{wholeModel, 16, []string{inPlace, registered, ringUnix}, []string{"gloo"}, large, 5})
 	}
@@ -87,12 +89,17 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 		return err
 	}
 	b.growth()
+	if err := b.training(ctx); err != nil {
+		return err
+	}
 	b.crew.describe(r)
 	r.Machine = append(r.Machine, fmt.Sprintf("CPU: %s, %d CPUs", harness.CPUModel(), len(s.cpus)))
 	r.Notes = append(r.Notes,
 		"figures in milliseconds per reduction, of the slowest rank; ratio is ours over the peer's: lower is better; every rank is a process, and all ranks share the CPUs",
 		"in-place: any buffer of the caller, as the peers do it; registered: gradients in a vector that the other processes can read, the mean in another, as in training; ring-unix, ring-tcp: over sockets, as between machines",
 		wholeModel+": 25,557,032 float32, 102 MB; "+allTensors+": its 161 tensors",
+		"group: whole steps of a group of workers with nothing to compute: registered, and the commit; token: what the commit takes, over such a step",
+		"train: LeNet, 64 samples a step in all, one thread a worker; two workers against one; time of a step without start and end",
 		"doubling: the worst time of a buffer over that of one half as long, 1 KiB to 4 MiB; growth: t(n)/(n-1) over t(2)",
 		"ring bytes: sent to one neighbour, headers included, over 2S(n-1)/n")
 	return nil
@@ -101,16 +108,21 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 func (b *groupBench) start(ctx context.Context) error {
 	program := filepath.Join(b.dir, workDir, "allreduce")
 	var cmds []harness.Command
-	for _, name := range append([]string{"ours", "rings"}, libraries...) {
-		cmds = append(cmds, harness.Command{Name: "crew-" + name, Args: []string{program, "crew", strings.Replace(name, "rings", "ours", 1)}})
+	own := []string{"memory", "rings", "driver"}
+	for _, name := range append(own, libraries...) {
+		library := name
+		if len(cmds) < len(own) {
+			library = "ours"
+		}
+		cmds = append(cmds, harness.Command{Name: "crew-" + name, Args: []string{program, "crew", library}})
 	}
 	peers, err := b.crew.start(ctx, cmds...)
 	if err != nil {
 		return err
 	}
-	b.ours, b.rings = peers[0], peers[1]
+	b.ours, b.rings, b.driver = peers[0], peers[1], peers[2]
 	for i, name := range libraries {
-		b.others[name] = peers[i+2]
+		b.others[name] = peers[len(own)+i]
 	}
 	return nil
 }
@@ -121,8 +133,11 @@ func (b *groupBench) race(ctx context.Context, what reduction) error {
 	var field []*harness.Entrant
 	for _, v := range what.variants {
 		crew := b.ours
-		if v == ringUnix || v == ringTCP {
+		switch v {
+		case ringUnix, ringTCP:
 			crew = b.rings
+		case driver:
+			crew = b.driver
 		}
 		field = append(field, &harness.Entrant{Peer: crew, Row: what.row(), Variant: v, Label: "millrace " + v})
 	}
@@ -195,6 +210,14 @@ func (b *groupBench) growth() {
 			row.Missing = "not measured"
 		}
 		b.report.Rows = append(b.report.Rows, row)
+	}
+	for _, n := range []int{2, 4} {
+		if n > 2 && b.quick {
+			break
+		}
+		// What the commit adds does not depend on the vector, and is seen best with a short one.
+		token := at("1KiB", n, driver) - at("1KiB", n, registered)
+		ratio(fmt.Sprintf("token/n=%d", n), token, at(wholeModel, n, driver), "millrace, a step of 102 MB")
 	}
 	for _, n := range []int{2, 4} {
 		ratio(fmt.Sprintf("unfused/n=%d/registered", n), at(allTensors, n, registered), at(wholeModel, n, registered), "millrace, one vector")

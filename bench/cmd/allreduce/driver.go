@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group"
+	"millrace.dev/group/reduce"
+)
+
+// loadGroup makes this rank a worker of a group with all ranks as founders. A step is a whole one, commit included.
+func (m *member) loadGroup(sizes []int) (*job, error) {
+	m.nextRow++
+	total := 0
+	for _, n := range sizes {
+		total += n
+	}
+	network, err := fabric.NewSockets(fabric.Options{Name: strconv.Itoa(m.rank)})
+	if err != nil {
+		return nil, err
+	}
+	members := make([]group.Member, m.n)
+	for rank := range members {
+		members[rank] = group.Member{
+			ID: group.ID(m.id(rank) + m.nextRow<<32), Name: strconv.Itoa(rank), Host: group.ThisHost(),
+			Addr: "unix:" + filepath.Join(m.dir, fmt.Sprintf("group-%d-%d.sock", m.nextRow, rank)),
+		}
+	}
+	w, err := group.Start(context.Background(), group.Config{
+		Group: "bench", Self: members[m.rank], Founders: members, Network: network, Elements: total,
+		Suspect: time.Hour, // the harness stops all ranks while others have their turn
+	})
+	if err != nil {
+		return nil, errors.Join(err, network.Close())
+	}
+	for i := range w.Gradients() {
+		w.Gradients()[i] = float32(m.rank + 1)
+	}
+	var result group.Result
+	step := func() (err error) {
+		s, err := w.Begin(context.Background())
+		if err != nil {
+			return err
+		}
+		s.Weigh(1)
+		hi := total
+		for i := len(sizes) - 1; i >= 0; i-- {
+			s.Ready(hi-sizes[i], hi)
+			hi -= sizes[i]
+		}
+		result, err = s.Commit(context.Background(), group.Report{})
+		return err
+	}
+	check := func() error {
+		want := float32(m.n*(m.n+1)/2) * reduce.Scale(uint64(m.n))
+		if r := result.Mean; result.Outcome != group.Apply || r[0] != want || r[total-1] != want {
+			return fmt.Errorf("step %d is to %v, and the mean is %g, not %g", result.Step, result.Outcome, r[0], want)
+		}
+		return nil
+	}
+	return &job{step: step, check: check, close: func() {
+		w.Close()
+		network.Close()
+	}}, nil
+}
