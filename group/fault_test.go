@@ -346,7 +346,7 @@ func newFleet(t *testing.T, n int, spec toySpec) *fleet {
 	spec.Dir = t.TempDir()
 	for i := range n {
 		name := fmt.Sprintf("w%d", i)
-		spec.Founders = append(spec.Founders, Member{ID: ID(100 + i), Name: name, Addr: "unix:" + filepath.Join(spec.Dir, name), Host: spec.Self.Host})
+		spec.Founders = append(spec.Founders, Member{ID: NewID(), Name: name, Addr: "unix:" + filepath.Join(spec.Dir, name), Host: spec.Self.Host})
 	}
 	return &fleet{t: t, spec: spec}
 }

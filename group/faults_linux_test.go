@@ -1,6 +1,7 @@
 package group
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"millrace.dev/cluster"
+	"millrace.dev/fabric"
 )
 
 // The faults of machines and networks, with each worker a process. Each test ends with the replay of what the
@@ -18,13 +20,14 @@ import (
 
 // reachTogether waits until each of the processes has committed a step with so many members, after the last that
 // any of them knows now.
-func reachTogether(t *testing.T, members int, processes ...*proc) {
+func (f *fleet) reachTogether(members int, processes ...*proc) {
+	t := f.t
 	t.Helper()
 	after := uint64(0)
 	for _, p := range processes {
 		after = max(after, p.at().Step)
 	}
-	limit := time.After(20*time.Second)
+	limit := time.After(20 * time.Second)
 	for _, p := range processes {
 		for {
 			if l := p.at(); l.Step > after && l.Members == members {
@@ -35,11 +38,25 @@ func reachTogether(t *testing.T, members int, processes ...*proc) {
 			case <-p.done:
 				t.Fatalf("%s has ended: %+v", p.name, p.at())
 			case <-limit:
-				p.cmd.Process.Signal(syscall.SIGQUIT) //nolint:errcheck // it tells what it does
-				<-p.done
+				f.situations(processes)
 				t.Fatalf("%s does not take a step with %d members: %+v", p.name, members, p.at())
 			}
 		}
+	}
+}
+
+// situations asks processes what they wait for.
+func (f *fleet) situations(processes []*proc) {
+	sockets, err := fabric.NewSockets(fabric.Options{Name: "test"})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer sockets.Close() //nolint:errcheck // nothing is lost with it
+	for _, p := range processes {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		text, err := Ask(ctx, sockets, []string{"unix:" + filepath.Join(f.spec.Dir, p.name)}, Question{Status: true})
+		cancel()
+		f.t.Logf("%s: %s %v", p.name, text, err)
 	}
 }
 
@@ -97,7 +114,7 @@ func TestPartition(t *testing.T) {
 				l.serve()
 			}
 			all := l.run()
-			reachTogether(t, c.workers, all...)
+			l.reachTogether(c.workers, all...)
 			l.cut(c.others...)
 			at := steps(all...)
 			var on, off []*proc
@@ -110,16 +127,16 @@ func TestPartition(t *testing.T) {
 				}
 			}
 			if len(on) > 0 {
-				reachTogether(t, len(on), on...)
+				l.reachTogether(len(on), on...)
 				for range 10 {
-					reachTogether(t, len(on), on...)
+					l.reachTogether(len(on), on...)
 				}
 			} else {
 				time.Sleep(4 * l.spec.Suspect)
 			}
 			stalled(t, offAt, off...)
 			l.heal()
-			reachTogether(t, c.workers, all...)
+			l.reachTogether(c.workers, all...)
 			l.end(all...)
 		})
 	}
@@ -173,10 +190,10 @@ func TestServiceKilled(t *testing.T) {
 	for i := range 4 {
 		all = append(all, f.start(i, ""))
 	}
-	reachTogether(t, 4, all...)
+	f.reachTogether(4, all...)
 	s.kill()
 	for range 10 {
-		reachTogether(t, 4, all...)
+		f.reachTogether(4, all...)
 	}
 	all[1].cmd.Process.Kill() //nolint:errcheck // it is waited for
 	<-all[1].done
@@ -185,7 +202,7 @@ func TestServiceKilled(t *testing.T) {
 	time.Sleep(time.Second)
 	stalled(t, at, left...)
 	s.start()
-	reachTogether(t, 3, left...)
+	f.reachTogether(3, left...)
 	f.end(left...)
 }
 
@@ -203,7 +220,7 @@ func TestKillsAtOnce(t *testing.T) {
 			for i := range 6 {
 				all = append(all, f.start(i, ""))
 			}
-			reachTogether(t, 6, all...)
+			f.reachTogether(6, all...)
 			for i, p := range all {
 				if slices.Contains(c.victims, i) {
 					p.cmd.Process.Kill() //nolint:errcheck // its end is of no interest
@@ -211,7 +228,7 @@ func TestKillsAtOnce(t *testing.T) {
 					left = append(left, p)
 				}
 			}
-			reachTogether(t, len(left), left...)
+			f.reachTogether(len(left), left...)
 			f.end(left...)
 		})
 	}

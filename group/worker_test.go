@@ -43,7 +43,7 @@ func newCrew(t *testing.T, n int) *crew {
 	c := &crew{t: t, dir: t.TempDir(), elements: 3000, samples: 500, batch: 24}
 	for i := range n {
 		c.founders = append(c.founders, Member{
-			ID: ID(100 + i), Name: fmt.Sprintf("w%d", i), Addr: c.addr(fmt.Sprintf("w%d", i)), Host: "here",
+			ID: NewID(), Name: fmt.Sprintf("w%d", i), Addr: c.addr(fmt.Sprintf("w%d", i)), Host: "here",
 		})
 	}
 	return c
