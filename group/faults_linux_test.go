@@ -145,7 +145,9 @@ func TestPartition(t *testing.T) {
 // TestThinLink trains over links of 10 Mbit/s: nobody is taken for dead.
 func TestThinLink(t *testing.T) {
 	seconds(t)
-	l := newLab(t, 5, labSpec())
+	spec := labSpec()
+	spec.Suspect = DefaultSuspect
+	l := newLab(t, 5, spec)
 	l.slow("10mbit")
 	all := l.run()
 	all[0].reach(t, 3)
