@@ -43,9 +43,32 @@ func (e *evaluator) total() float64 {
 // little more than their fair share; ok is false when
 // a wanted part is not visited or a tour misses the deadline.
 func (e *evaluator) run(r *route, target float64, passes int) (ok bool) {
-	sources := e.h.hear(r)
+	if !e.listen(r) {
+		return false
+	}
+	if e.layered || e.net.graph.etx != nil {
+		e.f.grow(e.h.sources)
+	} else {
+		e.f.spread(e.h.sources)
+	}
+	e.f.relieve(max(target, 1.1*e.f.fair(e.h.sources)), passes)
+	return e.timely(r)
+}
+
+// rerun does the same, but starts from the hops of an earlier plan.
+func (e *evaluator) rerun(r *route, parent []int32, target float64, passes int) (ok bool) {
+	if !e.listen(r) {
+		return false
+	}
+	e.f.regrow(e.h.sources, parent)
+	e.f.relieve(max(target, 1.1*e.f.fair(e.h.sources)), passes)
+	return e.timely(r)
+}
+
+// listen finds who can upload on the route, and tells whether somebody can in every wanted part.
+func (e *evaluator) listen(r *route) bool {
 	found := 0
-	for _, u := range sources {
+	for _, u := range e.h.hear(r) {
 		if c := e.net.part[u]; e.heard[c] != e.h.round {
 			e.heard[c] = e.h.round
 			if e.want[c] {
@@ -53,16 +76,7 @@ func (e *evaluator) run(r *route, target float64, passes int) (ok bool) {
 			}
 		}
 	}
-	if found < e.parts {
-		return false
-	}
-	if e.layered || e.net.graph.etx != nil {
-		e.f.grow(sources)
-	} else {
-		e.f.spread(sources)
-	}
-	e.f.relieve(max(target, 1.1*e.f.fair(sources)), passes)
-	return e.timely(r)
+	return found >= e.parts
 }
 
 // timely checks each tour's deadline with the packets that it receives.

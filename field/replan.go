@@ -6,10 +6,10 @@ import (
 )
 
 // Replan adapts a plan to an instance that differs a little from the one it was made for: sensors that moved, came, died or
-// produce more, another deadline. It keeps the old route, visits parts that the route no longer reaches, balances all loads
-// anew and makes a few improvement steps, in a small part of the time of [Solve], to which it turns when the route cannot
-// be kept. Only the places of the old plan are used, so sensors may be renumbered. Its certificate is only that every
-// sensor sends its own packets.
+// produce more, another deadline. It keeps the old route and, as far as they still lead to it, the old hops; it visits parts that the route no
+// longer reaches, balances loads anew and, in small networks, makes a few improvement steps, in a small part of the time
+// of [Solve], to which it turns when the route cannot be kept. Sensors are taken to have the numbers that they had; where they have not, their hops are
+// found anew. Its certificate is only that every sensor sends its own packets.
 func Replan(ctx context.Context, in *Instance, old *Plan, opt Options) (*Plan, error) {
 	net, err := newNetwork(in)
 	if err != nil {
@@ -18,22 +18,31 @@ func Replan(ctx context.Context, in *Instance, old *Plan, opt Options) (*Plan, e
 	s := &solver{net: net, opt: opt, want: net.wanted()}
 	s.eval = newEvaluator(net, s.want)
 	r := net.routeOf(old)
-	if !s.reachAll(&r, old.MaxLoad) {
+	if !s.reachAll(&r, old) {
 		return Solve(ctx, in, opt)
 	}
 	proof := s.ownPackets()
-	search := newSearch(s.eval, r, opt.rng(forSearch))
-	search.floor = proof.Bound
+	kept, _ := s.eval.f.worst()
 	const worthwhile = 10 // fewer steps than that gain nothing
 	if steps := defaultEffort(net) / 40; steps >= worthwhile {
+		search := newSearch(s.eval, r.clone(), opt.rng(forSearch))
+		search.floor = proof.Bound
 		search.resume()
 		if err := search.improve(ctx, 0, steps, steps, func(done int) { opt.report("improve", done, steps) }); err != nil {
 			return nil, err
 		}
 		s.settle(&search.best)
+		if load, _ := s.eval.f.worst(); load < kept {
+			r = search.best
+		} else {
+			s.eval.rerun(&r, old.Parent, old.MaxLoad, replanPasses)
+		}
 	}
-	return s.publish(ctx, s.eval.finish(&search.best), proof)
+	return s.publish(ctx, s.eval.finish(&r), proof)
 }
+
+// replanPasses is how often loads are moved when a plan is adapted.
+const replanPasses = 12
 
 // routeOf is the route of a plan: where its tours turn, or the nodes that are its stops.
 func (net *network) routeOf(p *Plan) route {
@@ -72,13 +81,13 @@ func (net *network) anchorNear(p Point) anchor {
 	return net.anchorAt(net.pos[u], u)
 }
 
-// reachAll inserts anchors for wanted parts that the route does not hear, moves load off nodes above target, and reports
+// reachAll inserts anchors for wanted parts that the route does not hear, moves load off nodes that cost more than in the old plan, and reports
 // whether the result keeps the deadline.
-func (s *solver) reachAll(r *route, target float64) bool {
+func (s *solver) reachAll(r *route, old *Plan) bool {
 	if len(r.tours) == 0 || s.net.len() == 0 {
 		return false
 	}
-	if s.eval.run(r, target, 12) {
+	if s.eval.rerun(r, old.Parent, old.MaxLoad, replanPasses) {
 		return true
 	}
 	heard := make([]bool, s.net.parts)
@@ -104,7 +113,7 @@ func (s *solver) reachAll(r *route, target float64) bool {
 	for k := range r.tours {
 		s.net.slide(r.tours[k], 2)
 	}
-	return s.eval.run(r, target, 12)
+	return s.eval.rerun(r, old.Parent, old.MaxLoad, replanPasses)
 }
 
 // toRoute is the distance from a node to the nearest anchor.

@@ -514,6 +514,31 @@ func packetsServed(in *Instance, p *Plan) (sum float64) {
 	return sum
 }
 
+// Where nothing has changed nothing gets worse, and where sensors were renumbered the plan is still one.
+func TestReplanOfTheSame(t *testing.T) {
+	for seed := range uint64(30) {
+		in, opt := anyInstance(seed), Options{Seed: seed, Effort: 20, Partial: true}
+		p := mustSolve(t, in, opt)
+		q, err := Replan(context.Background(), in, p, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.MaxLoad > p.MaxLoad*(1+1e-9) {
+			t.Errorf("seed %d: largest load %g, %g before", seed, q.MaxLoad, p.MaxLoad)
+		}
+		slices.Reverse(in.Sensors)
+		for i, l := range in.Links {
+			in.Links[i].A, in.Links[i].B = len(in.Sensors)-1-l.A, len(in.Sensors)-1-l.B
+		}
+		if q, err = Replan(context.Background(), in, p, opt); err != nil {
+			t.Fatal(err)
+		}
+		if err := Check(in, q); err != nil {
+			t.Errorf("seed %d, renumbered: %v", seed, err)
+		}
+	}
+}
+
 // After a small change the adapted plan's largest load is at most a tenth above that of a whole new plan in the median.
 func TestReplanIsNearlyAsGood(t *testing.T) {
 	seeds := uint64(24)
