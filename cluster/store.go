@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,11 +126,7 @@ func (c *Cluster) compareAndSwap(ctx context.Context, w write) (uint64, error) {
 			unknown = err
 		}
 		if !pause(ctx, retryWait) {
-			if unknown == nil {
-				unknown = ctx.Err()
-				return 0, c.failed(w.key, err, !errors.Is(err, errNotSent) && !errors.Is(err, errConflict))
-			}
-			return 0, &UnknownError{w.key, unknown}
+			return 0, c.failed(w.key, cmp.Or(unknown, err), unknown != nil)
 		}
 	}
 }

@@ -121,13 +121,13 @@ func (s *Session) next(ctx context.Context) (incoming, error) {
 // end tells the client why it ends, and ends the worker.
 func (s *Session) end(ctx context.Context, err error) error {
 	w := s.current()
-	var diverged *group.DivergedError
-	stay := errors.Is(err, errBye) || errors.As(err, &diverged)
+	kind := kind(err)
+	stay := errors.Is(err, errBye) || kind == "diverged" || kind == "plan"
 	if errors.Is(err, errBye) {
 		err = nil
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !ended(err) {
-		_ = s.conn.write(&answer{Type: "error", Kind: kind(err), Text: err.Error()}, nil) // it may be gone
+		_ = s.conn.write(&answer{Type: "error", Kind: kind, Text: err.Error()}, nil) // it may be gone
 	}
 	if w != nil {
 		if stay {

@@ -23,12 +23,12 @@ with millrace.Worker(
     elements, tensors=[("p", 0, elements)], samples=500, batch=24, seed=3, save=lambda: {"p": p}, restore=restore
 ) as worker:
     for step in worker.steps(epochs=2):
-        worker.gradients[:] = 0.1 * p + np.float32(step.indices.sum() / max(step.weight, 1) / 500)
+        worker.gradients[:ELEMENTS] = 0.1 * p + np.float32(step.indices.sum() / max(step.weight, 1) / 500)
         if os.environ.get("NAN") == f"{NAME}:{step.number}":
             worker.gradients[7] = np.nan
         result = step.commit(loss=float("nan") if os.environ.get("NAN") == f"{NAME}:{step.number}" else 1.5)
         if result:
-            p -= np.float32(0.1) * worker.gradients
+            p -= np.float32(0.1) * worker.gradients[:ELEMENTS]
         outcomes.append([result.step, result.outcome.value, result.culprit, result.loss])
         used += [[step.epoch, int(i)] for i in step.indices]
 with open(os.path.join(os.environ["OUT"], NAME + ".json"), "w") as f:
