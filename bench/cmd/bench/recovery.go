@@ -49,7 +49,10 @@ type recoveryTotal struct {
 	Version, Verified     string
 }
 
-const torchrun = "torchrun"
+const (
+	torchrun = "torchrun"
+	frozen   = "n=4/service/freeze" // workers are stopped, not killed: their silence tells, not the end of their connections
+)
 
 // gradientBytes is the size of the gradient that the workers reduce.
 const gradientBytes = 100e6
@@ -70,6 +73,7 @@ func (b *recoveryBench) list() []deaths {
 		ours("n=4/service/token", 4, 5, 1, "service", "token"),
 		ours("n=4/service/view", 4, 5, 1, "service", "view"),
 		ours("n=4/service/join", 4, 5, 1, "service", "join"),
+		ours(frozen, 4, 2, 1, "service", "freeze"),
 	}
 	if b.quick {
 		all[1].kills = 1
@@ -153,6 +157,10 @@ func (b *recoveryBench) rows(limits *harness.Limits) {
 			continue
 		}
 		o := b.hunts[name]
+		if name == frozen {
+			b.spread(name, o.all(), 1000)
+			continue
+		}
 		ours = append(ours, o.kills...)
 		for _, k := range o.kills {
 			phases[k.Phase] = append(phases[k.Phase], k.All)
@@ -193,6 +201,7 @@ func (b *recoveryBench) rows(limits *harness.Limits) {
 		fmt.Sprintf("%d workers were killed with SIGKILL, and each was replaced by one that joined; figures are milliseconds from the kill until the last survivor has committed a step in the next view (of torchrun: until the last rank has taken a step)", len(ours)),
 		"a model of 25 M parameters (100 MB of gradient), all workers on this machine, each a process; the survivors are the same processes before and after",
 		"random: at an instant drawn evenly over 400 ms; reduce, token, view: the worker kills itself as it sends such a frame; view and join kill two: one more while the others agree on the view without the first, or while the one before is replaced",
+		"freeze: the worker is stopped with SIGSTOP, which counts as death after a second of silence: that second is the limit",
 		fmt.Sprintf("every run was replayed serially from the step logs, %d steps in all: the same bits as on all survivors, and each sample used exactly once", steps),
 		"the machine's limit is one reduction over the survivors at the speed of the memory, everything else in no time")
 }

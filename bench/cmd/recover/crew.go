@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -131,6 +132,15 @@ func (p *proc) latest() line {
 func (p *proc) kill() (at int64, doing string, err error) {
 	at = now()
 	if err := p.cmd.Process.Kill(); err != nil {
+		return 0, "", err
+	}
+	return at, p.phase.String(), nil
+}
+
+// stop stops the process, which ends with the run.
+func (p *proc) stop() (at int64, doing string, err error) {
+	at = now()
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return 0, "", err
 	}
 	return at, p.phase.String(), nil

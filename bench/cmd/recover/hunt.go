@@ -36,15 +36,16 @@ const (
 	aimRandom = "random"
 	aimReduce = "reduce"
 	aimToken  = "token"
-	aimView   = "view" // one dies, and one of those that agree on the next view
-	aimJoin   = "join" // while the one before is replaced
+	aimView   = "view"   // one dies, and one of those that agree on the next view
+	aimJoin   = "join"   // while the one before is replaced
+	aimFreeze = "freeze" // it is stopped, not killed
 )
 
 func (h *hunt) run() (err error) {
 	if h.workers < 3 || h.workers > 64 || h.kills < 1 || h.elements < 1 {
 		return fmt.Errorf("%d kills among %d workers with %d elements", h.kills, h.workers, h.elements)
 	}
-	if !slices.Contains([]string{aimRandom, aimReduce, aimToken, aimView, aimJoin}, h.aim) {
+	if !slices.Contains([]string{aimRandom, aimReduce, aimToken, aimView, aimJoin, aimFreeze}, h.aim) {
 		return fmt.Errorf("unknown aim %q", h.aim)
 	}
 	if h.dir, err = os.MkdirTemp("", "recover-"); err != nil {
@@ -185,6 +186,8 @@ func (h *hunt) struck() (kill, error) {
 	switch h.aim {
 	case aimRandom:
 		at, doing, err = h.take().kill()
+	case aimFreeze:
+		at, doing, err = h.take().stop()
 	case aimReduce:
 		at, doing, err = h.trapped(h.take(), sendsData, 1+h.random.Int64N(30))
 	case aimToken:

@@ -28,7 +28,7 @@ func main() {
 		flags.IntVar(&h.kills, "kills", 10, "")
 		flags.IntVar(&h.elements, "elements", 25_000_000, "of the gradient")
 		flags.StringVar(&h.authority, "authority", "service", "service or majority")
-		flags.StringVar(&h.aim, "aim", "random", "random, reduce, token, view or join")
+		flags.StringVar(&h.aim, "aim", "random", "random, reduce, token, view, join or freeze")
 		flags.Uint64Var(&h.seed, "seed", 1, "of what is random")
 		_ = flags.Parse(os.Args[2:]) // exits on an error
 		err = h.run()

@@ -47,7 +47,12 @@ func (p *phase) String() string {
 	return "unknown"
 }
 
-func (p *phase) close() { unix.Munmap(p.memory) } //nolint:errcheck // nothing is lost with it
+func (p *phase) close() {
+	if p.memory != nil {
+		unix.Munmap(p.memory) //nolint:errcheck // nothing is lost with it
+		p.memory = nil
+	}
+}
 
 // now is a clock that all processes share, in nanoseconds.
 func now() int64 {

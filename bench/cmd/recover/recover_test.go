@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 func TestHunts(t *testing.T) {
 	for _, c := range []struct{ aim, authority string }{
 		{aimRandom, "majority"}, {aimReduce, "service"}, {aimToken, "service"}, {aimView, "service"}, {aimJoin, "service"},
+		{aimFreeze, "service"},
 	} {
 		t.Run(c.aim, func(t *testing.T) {
 			t.Parallel()
