@@ -62,8 +62,17 @@ type toyLine struct {
 	Event   string // a message of the worker's log, no step
 }
 
+// toldToEnd says that the parent wants this process to end, together with the others.
+var toldToEnd atomic.Bool
+
 // toyMain is the main function of such a process.
 func toyMain(text string) int {
+	go func() {
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); { // until the parent ends
+			toldToEnd.Store(true)
+		}
+		os.Exit(2)
+	}()
 	var spec toySpec
 	out := json.NewEncoder(os.Stdout)
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
@@ -136,13 +145,6 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 		return err
 	}
 	defer w.Close()      //nolint:errcheck
-	var told atomic.Bool // that this is the end
-	if spec.Last == 0 {
-		go func() {
-			io.Copy(io.Discard, os.Stdin) //nolint:errcheck // its end counts
-			told.Store(true)
-		}()
-	}
 	for over := false; spec.Last == 0 && !over || model.step < spec.Last; {
 		s, err := w.Begin(context.Background())
 		if errors.Is(err, ErrLeft) {
@@ -162,7 +164,7 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 			})
 		}
 		time.Sleep(spec.Rest)
-		if told.Load() {
+		if toldToEnd.Load() {
 			report.Correct = 1 // all learn of it with the same step
 		}
 		r, err := s.Commit(context.Background(), report)
@@ -334,7 +336,7 @@ type fleet struct {
 type proc struct {
 	name  string
 	cmd   *exec.Cmd
-	in    io.Closer // see fleet.end
+	in    io.Writer // its end is that of this process
 	lines []toyLine
 	last  toyLine
 	done  chan struct{}
@@ -502,7 +504,7 @@ func (f *fleet) finish(survivors ...*proc) []steplog.Record {
 // end lets the workers end together, and checks as finish does.
 func (f *fleet) end(survivors ...*proc) []steplog.Record {
 	f.t.Helper()
-	survivors[0].in.Close() //nolint:errcheck // finish tells
+	fmt.Fprintln(survivors[0].in, "end")
 	return f.finish(survivors...)
 }
 
