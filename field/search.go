@@ -30,7 +30,7 @@ type search struct {
 // defaultEffort is the default number of improvement steps: about constant work.
 func defaultEffort(net *network) int {
 	work := float64(net.len() + len(net.graph.adj))
-	return int(min(max(8e7/(work+1), 24), 4000))
+	return int(min(max(8e7/(work+1), 12), 4000))
 }
 
 // newSearch starts from a route that the evaluator has just accepted.

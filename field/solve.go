@@ -382,10 +382,7 @@ func (s *solver) starts(ctx context.Context) ([]*search, error) {
 	spare := list
 	list = nil
 	seeds := []func() (route, bool){d.core, d.clusters, d.hubs}
-	rows := []bool{false}
-	if s.net.in.Upload == Listen && !s.net.enRoute() {
-		rows = append(rows, true)
-	}
+	rows := s.rows()
 	for _, d.slack = range guesses {
 		for k := range rows {
 			d.rows = rows[k]
@@ -408,6 +405,18 @@ func (s *solver) starts(ctx context.Context) ([]*search, error) {
 		return nil, s.infeasible()
 	}
 	return spare, nil
+}
+
+// rows tells whether to make seeds without and with stops on the way; in large networks the latter alone, which are mostly better.
+func (s *solver) rows() []bool {
+	const large = 30_000
+	switch {
+	case s.net.in.Upload == Buffer || s.net.enRoute():
+		return []bool{false}
+	case s.net.len() > large:
+		return []bool{true}
+	}
+	return []bool{false, true}
 }
 
 // newSeeder grows the reference tree: one root in each part, near the depot or the skeleton's stop.
