@@ -144,7 +144,7 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 	if err != nil {
 		return err
 	}
-	defer w.Close()      //nolint:errcheck
+	defer w.Close() //nolint:errcheck
 	for over := false; spec.Last == 0 && !over || model.step < spec.Last; {
 		s, err := w.Begin(context.Background())
 		if errors.Is(err, ErrLeft) {

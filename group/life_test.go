@@ -83,13 +83,14 @@ func TestPeerDown(t *testing.T) {
 	}
 	records := c.check(hands...)
 	last := records[len(records)-1]
-	if len(last.Parts) != 3 || last.Parts[2].Member == 102 {
+	if len(last.Parts) != 3 || last.Parts[2].Member == uint64(c.founders[2].ID) {
 		t.Errorf("void step: %t; the last step is of %+v", void, last.Parts)
 	}
 }
 
 // TestOtherPlan: all members learn who has another vector, and which tensor.
 func TestOtherPlan(t *testing.T) {
+	seconds(t)
 	c := newCrew(t, 3)
 	c.config = func(config *Config) {
 		config.Tensors = []Tensor{{"dense/weight", 0, 2000}, {"dense/bias", 2000, 3000}}
@@ -291,6 +292,7 @@ func TestServiceDown(t *testing.T) {
 
 // TestMinority: two of five cannot go on, and say so.
 func TestMinority(t *testing.T) {
+	seconds(t)
 	c := newCrew(t, 5)
 	doomed, err := fabric.NewSockets(fabric.Options{Name: "doomed"})
 	if err != nil {
@@ -343,6 +345,7 @@ func TestMinority(t *testing.T) {
 // TestSlow: a worker whose computation takes much longer than the time after which silence is death
 // is not declared dead.
 func TestSlow(t *testing.T) {
+	seconds(t)
 	c := newCrew(t, 3)
 	c.config = func(config *Config) { config.Suspect = 150 * time.Millisecond }
 	hands := c.train(3, func(h *hand, i int, s *Step, r Result) {
@@ -408,6 +411,7 @@ func TestAsk(t *testing.T) {
 
 // TestRefusal: workers that do not fit are told why.
 func TestRefusal(t *testing.T) {
+	seconds(t)
 	c := newCrew(t, 2)
 	ctx := c.deadline()
 	done := make(chan struct{})
@@ -501,13 +505,21 @@ func TestCalls(t *testing.T) {
 func TestCallEndsWithItsView(t *testing.T) {
 	c := newCrew(t, 3)
 	var changed atomic.Int32
+	started := make(chan struct{})
 	hands := c.train(30, func(h *hand, i int, s *Step, r Result) {
 		if r.Step == 10 && i == 0 {
+			<-started
 			h.Close() //nolint:errcheck // it dies
 		}
 		if r.Step == 10 && i == 1 {
+			call, err := h.Call(context.Background(), collective.Request{Name: "nobody else", Kind: collective.Barrier})
+			close(started)
+			if err != nil {
+				t.Error(err)
+				return
+			}
 			var view *ViewChangedError
-			if err := h.Barrier(context.Background(), "nobody else"); errors.As(err, &view) {
+			if err := call.Wait(context.Background()); errors.As(err, &view) {
 				changed.Add(1)
 			} else {
 				t.Error(err)
@@ -581,4 +593,12 @@ func openFiles(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(names)
+}
+
+// seconds marks a test that mostly waits.
+func seconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	t.Parallel()
 }

@@ -40,6 +40,7 @@ type hello struct {
 	From    Member
 	To      ID     // whom the dialer means, 0 for whoever is there
 	Plan    uint64 // digest of the vector's plan
+	Shares  bool   // it can share memory with workers of its machine
 	Visitor bool   // no worker: it only asks
 }
 

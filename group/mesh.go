@@ -146,7 +146,7 @@ func (m *mesh) accepted(l *link) {
 func (m *mesh) introduce(l *link, to ID) {
 	lp := m.lp
 	body, err := json.Marshal(hello{
-		Group: lp.config.Group, From: lp.self, To: to, Plan: lp.w.plan,
+		Group: lp.config.Group, From: lp.self, To: to, Plan: lp.w.plan, Shares: lp.door != nil,
 	})
 	if err != nil {
 		lp.fail(err)

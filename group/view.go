@@ -91,6 +91,7 @@ func (lp *loop) form() {
 	}
 	p := &plane{epoch: view.Epoch, ranks: make(map[ID]int, len(view.Members)), prepare: func() error { return nil }, release: func() error { return nil }}
 	conns := make([]fabric.Conn, len(view.Members))
+	share := lp.door != nil
 	for rank, m := range view.Members {
 		p.ranks[m.ID] = rank
 		if m.ID == lp.self.ID {
@@ -100,6 +101,7 @@ func (lp *loop) form() {
 		if l == nil || l.peer.Load() == nil {
 			return
 		}
+		share = share && l.peer.Load().Shares
 		l.used.Store(true)
 		conns[rank] = l.conn
 	}
@@ -112,8 +114,8 @@ func (lp *loop) form() {
 		lp.formOver(p, conns, "the worker is alone")
 	case hosts > 1:
 		lp.formOver(p, conns, fmt.Sprintf("the members run on %d machines", hosts))
-	case lp.door == nil:
-		lp.formOver(p, conns, "this system cannot share memory")
+	case !share:
+		lp.formOver(p, conns, "not all members can share memory")
 	default:
 		lp.attach(p, conns)
 	}
