@@ -42,8 +42,6 @@ type toySpec struct {
 	Kill     string        // where this process kills itself, see trap
 	Register bool          // the authority is a file, else the majority
 	Suspect  time.Duration
-	Light    int             // see toy
-	Views    bool            // tell when views come into force
 	Keys     string          // folder of keys for mutual TLS
 	Service  *cluster.Config `json:",omitempty"` // keeps the register
 }
@@ -59,7 +57,6 @@ type toyLine struct {
 	Outcome string
 	Status  Status
 	Err     string
-	Event   string // a message of the worker's log, no step
 }
 
 // toldToEnd says that the parent wants this process to end, together with the others.
@@ -84,9 +81,7 @@ func toyMain(text string) int {
 	err := spec.run(func(l toyLine) {
 		mu.Lock()
 		defer mu.Unlock()
-		if l.Event == "" {
-			line = l
-		}
+		line = l
 		out.Encode(l) //nolint:errcheck
 	})
 	if err != nil {
@@ -118,16 +113,12 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 	defer log.Close() //nolint:errcheck
 	trap := newTrap(sockets, spec.Kill)
 	model := newToy(spec.Elements)
-	model.light = spec.Light
 	config := Config{
 		Group: "toy", Self: spec.Self, Founders: spec.Founders, Join: spec.Join, Network: trap, Elements: spec.Elements,
 		Data: Data{Samples: spec.Samples, Batch: spec.Batch}, State: model, Log: log, Suspect: spec.Suspect,
 	}
 	if os.Getenv("MILLRACE_GROUP_DEBUG") != "" {
 		config.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	if spec.Views {
-		config.Logger = slog.New(viewTeller{slog.DiscardHandler, tell})
 	}
 	if spec.Register {
 		config.Authority = ByRegister(fileRegister(filepath.Join(spec.Dir, "register")))
@@ -186,29 +177,6 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 	if spec.Last == 0 || spec.Last == model.step {
 		time.Sleep(50 * time.Millisecond) // others may need this one's word on the last step
 	}
-	return nil
-}
-
-// viewTeller tells of what the worker logs.
-type viewTeller struct {
-	slog.Handler
-	tell func(toyLine)
-}
-
-func (v viewTeller) Enabled(context.Context, slog.Level) bool { return true }
-
-func (v viewTeller) Handle(_ context.Context, r slog.Record) error {
-	l := toyLine{Event: r.Message, Time: r.Time.UnixNano()}
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "epoch" {
-			l.Epoch = a.Value.Uint64()
-		}
-		if a.Key == "reason" || a.Key == "err" {
-			l.Err = a.Value.String()
-		}
-		return true
-	})
-	v.tell(l)
 	return nil
 }
 
@@ -328,7 +296,6 @@ func (f fileRegister) Swap(_ context.Context, value []byte, revision uint64) (bo
 type fleet struct {
 	t     *testing.T
 	spec  toySpec
-	mu    sync.Mutex
 	procs []*proc
 }
 
@@ -416,9 +383,7 @@ func (p *proc) read(lines *bufio.Scanner) {
 		}
 		p.mu.Lock()
 		p.lines = append(p.lines, l)
-		if l.Event == "" {
-			p.last = l
-		}
+		p.last = l
 		p.mu.Unlock()
 		select {
 		case p.news <- struct{}{}:
@@ -426,6 +391,13 @@ func (p *proc) read(lines *bufio.Scanner) {
 		}
 	}
 	p.cmd.Wait() //nolint:errcheck // the lines tell
+}
+
+// at is the newest step of the process.
+func (p *proc) at() toyLine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
 }
 
 // reach waits until the process has committed a step.

@@ -21,8 +21,6 @@ type toy struct {
 	params, momentum []float32
 	step             uint64 // of the last update
 	incoming         int64
-	light            int // only that many elements of the gradient move, to spend little time; 0: all
-	still            bool
 }
 
 func newToy(elements int) *toy {
@@ -57,22 +55,14 @@ func (t *toy) gradient(g []float32, epoch uint64, ranges []Range, ready func(lo,
 	for hi := len(g); hi > 0; {
 		lo := max(hi-part, 0)
 		p := t.params[lo:hi]
-		switch {
-		case t.light == 0 || lo < t.light:
-			for i := range p {
-				g[lo+i] = float32(p[i]*0.25) + float32(mean*pattern[(lo+i)&1023])
-			}
-		case !t.still:
-			for i := range p {
-				g[lo+i] = pattern[(lo+i)&1023]
-			}
+		for i := range p {
+			g[lo+i] = float32(p[i]*0.25) + float32(mean*pattern[(lo+i)&1023])
 		}
 		if ready != nil {
 			ready(lo, hi)
 		}
 		hi = lo
 	}
-	t.still = true
 }
 
 var pattern = func() (p [1024]float32) {
@@ -84,13 +74,6 @@ var pattern = func() (p [1024]float32) {
 
 // update takes one step of momentum.
 func (t *toy) update(step uint64, rate float32, mean []float32) {
-	if t.light > 0 {
-		for i, g := range mean {
-			t.params[i] -= float32(g * rate)
-		}
-		t.step = step
-		return
-	}
 	for i, g := range mean {
 		m := float32(t.momentum[i]*0.5) + g
 		t.momentum[i] = m
