@@ -58,7 +58,7 @@ func heardBy(net *network, tour []anchor) int {
 func TestShortStopsCostLittle(t *testing.T) {
 	n := 6000
 	if testing.Short() {
-		n = 2000
+		n = 800
 	}
 	side := 600 * math.Sqrt(float64(n)/2000)
 	free := square(n, side, 30, 4*side, 64)

@@ -516,7 +516,11 @@ func packetsServed(in *Instance, p *Plan) (sum float64) {
 
 // Where nothing has changed nothing gets worse, and where sensors were renumbered the plan is still one.
 func TestReplanOfTheSame(t *testing.T) {
-	for seed := range uint64(30) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
 		in, opt := anyInstance(seed), Options{Seed: seed, Effort: 20, Partial: true}
 		p := mustSolve(t, in, opt)
 		q, err := Replan(context.Background(), in, p, opt)
@@ -541,9 +545,9 @@ func TestReplanOfTheSame(t *testing.T) {
 
 // After a small change the adapted plan's largest load is at most a tenth above that of a whole new plan in the median.
 func TestReplanIsNearlyAsGood(t *testing.T) {
-	seeds := uint64(24)
+	seeds, effort := uint64(24), 200
 	if testing.Short() {
-		seeds = 6
+		seeds, effort = 4, 40
 	}
 	var ratios []float64
 	for seed := range seeds {
@@ -557,14 +561,14 @@ func TestReplanIsNearlyAsGood(t *testing.T) {
 		case 3:
 			in.Sinks, in.Sink.Deadline = 2, in.Sink.Deadline/2
 		}
-		p := mustSolve(t, in, Options{Seed: seed, Effort: 200})
+		p := mustSolve(t, in, Options{Seed: seed, Effort: effort})
 		i := rng.IntN(400)
 		in.Sensors[i].Pos = Point{300 * rng.Float64(), 300 * rng.Float64()}
 		q, err := Replan(context.Background(), in, p, Options{Seed: seed, Partial: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := mustSolve(t, in, Options{Seed: seed, Effort: 200, Partial: true})
+		whole := mustSolve(t, in, Options{Seed: seed, Effort: effort, Partial: true})
 		if len(q.Unserved) > len(whole.Unserved) {
 			t.Errorf("seed %d: %d sensors are not served, %d by a whole plan", seed, len(q.Unserved), len(whole.Unserved))
 		}
