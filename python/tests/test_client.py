@@ -133,3 +133,7 @@ class GroupTest(AgentTest):
         agent.send_signal(signal.SIGTERM)
         self.finish(agent)
         self.assertEqual({r["end"] for r in self.reports().values()}, {"left"})
+
+    def test_readme(self) -> None:
+        self.finish(self.start("--workers", "2", program="readme.py", BLOCK="numpy"))
+        self.assertEqual(len({r["sum"] for r in self.reports().values()}), 1)

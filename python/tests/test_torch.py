@@ -118,3 +118,7 @@ class TorchTest(AgentTest):
     def test_different_parameters_are_found(self) -> None:
         said = self.finish(self.start("--workers", "2", program="train.py", OTHER_SEED="w1"), code=1)
         self.assertIn("parameters differ before step 1", said)
+
+    def test_readme(self) -> None:
+        self.finish(self.start("--workers", "2", program="readme.py", BLOCK="torch"))
+        self.assertEqual(len({r["sum"] for r in self.reports().values()}), 1)

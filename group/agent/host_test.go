@@ -1,0 +1,94 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"millrace.dev/group/steplog"
+)
+
+const programVariable = "MILLRACE_TEST_PROGRAM"
+
+// TestProgram is a worker's program when a host has started this binary: it takes ten steps, or fails.
+func TestProgram(t *testing.T) {
+	switch os.Getenv(programVariable) {
+	case "":
+		return // an ordinary run of the tests
+	case "fails":
+		os.Exit(7)
+	}
+	path := strings.TrimPrefix(os.Getenv(Variable), "unix:")
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	x := &client{t: t, c: c}
+	x.say(request{Type: "hello", Version: Version, Elements: 100})
+	x.hear("started")
+	for range 10 {
+		x.say(request{Type: "begin"})
+		x.hear("step")
+		x.say(request{Type: "commit", Samples: 1})
+		x.hear("result")
+	}
+	x.say(request{Type: "bye"})
+}
+
+func newHost(t *testing.T, workers int, said *bytes.Buffer) *Host {
+	needsMemory(t)
+	var mu sync.Mutex
+	return &Host{
+		Command: []string{os.Args[0], "-test.run=^TestProgram$"}, Workers: workers, Group: "test", Name: "w", Logs: t.TempDir(), Stderr: os.Stderr,
+		Remark: func(format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			said.WriteString(format)
+		},
+	}
+}
+
+func TestHost(t *testing.T) {
+	t.Setenv(programVariable, "trains")
+	var said bytes.Buffer
+	h := newHost(t, 2, &said)
+	s, err := h.Run(context.Background())
+	if err != nil || s != (Summary{Group: "test", Workers: 2}) || said.Len() > 0 {
+		t.Fatalf("%+v, %v, %s", s, err, &said)
+	}
+	records, err := steplog.Merge(h.Logs+"/w0", h.Logs+"/w1")
+	if err != nil || len(records) != 10 || records[9].Weight != 2 {
+		t.Fatalf("%d steps, %v", len(records), err)
+	}
+}
+
+func TestHostOfProgramsThatFail(t *testing.T) {
+	t.Setenv(programVariable, "fails")
+	var said bytes.Buffer
+	s, err := newHost(t, 2, &said).Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "without a word") || s.Lost != 2 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	h := newHost(t, 1, &said)
+	h.Command = []string{"/nowhere/program"}
+	if _, err := h.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "/nowhere/program") {
+		t.Fatal(err)
+	}
+}
+
+func TestHostRefusals(t *testing.T) {
+	for name, h := range map[string]*Host{
+		"no workers":  {Command: []string{"x"}},
+		"no program":  {Workers: 1},
+		"one program": {Workers: 2, Socket: "/tmp/x"},
+	} {
+		if _, err := h.Run(context.Background()); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
