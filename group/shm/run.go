@@ -90,6 +90,7 @@ func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
 		if err := t.stop(); err != nil {
 			return reduce.Facts{}, err
 		}
+		t.announce()
 		before := len(t.todo)
 		for i := 0; i < len(t.todo); i++ {
 			if !t.readyEverywhere(t.todo[i], tag) {
@@ -101,6 +102,7 @@ func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
 				}
 				known = true
 			}
+			t.announce()
 			if err := t.sum(t.todo[i]); err != nil {
 				return reduce.Facts{}, err
 			}
@@ -116,6 +118,7 @@ func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
 		t.wakeSleepers(wantDone)
 	}
 	for {
+		t.announce() // Ready may come to it after the block has been summed
 		done, finite := t.doneEverywhere(tag)
 		if done {
 			t.facts.Finite = finite
@@ -125,6 +128,15 @@ func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
 			return reduce.Facts{}, err
 		}
 		t.sleep(wantDone, func() bool { done, _ := t.doneEverywhere(tag); return done })
+	}
+}
+
+// announce wakes the members that sleep until a block is ready everywhere, if this one has completed some: once for
+// all of them.
+func (t *Team) announce() {
+	if t.news.Load() {
+		t.news.Store(false)
+		t.wakeSleepers(wantReady)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"millrace.dev/fabric"
 	"millrace.dev/group/reduce"
@@ -51,6 +52,7 @@ type Team struct {
 	stock   *stock
 
 	poke     chan struct{} // something may be possible now
+	news     atomic.Bool   // this member has completed blocks of which sleepers have not been told
 	canceled chan struct{}
 	stopped  chan struct{}
 
@@ -228,7 +230,8 @@ func (t *Team) begin(step, m uint64, done func(reduce.Facts, error)) error {
 	return nil
 }
 
-// Ready marks the blocks that the elements complete; see reduce.Reducer.
+// Ready marks the blocks that the elements complete; see reduce.Reducer. It makes no system call but to wake this
+// member's own goroutine, which tells the others.
 func (t *Team) Ready(lo, hi int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,7 +256,7 @@ func (t *Team) Ready(lo, hi int) {
 		}
 	}
 	if complete {
-		t.wakeSleepers(wantReady)
+		t.news.Store(true)
 		t.wakeUp()
 	}
 }
