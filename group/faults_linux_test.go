@@ -168,18 +168,43 @@ func TestTenfoldSlow(t *testing.T) {
 		all = append(all, f.start(i, ""))
 	}
 	all[0].reach(t, 3)
-	const period = 500 * time.Millisecond
 	for end := time.Now().Add(campaign(2*time.Second, time.Minute)); time.Now().Before(end); {
 		stop(t, all[2])
-		time.Sleep(period * 9 / 10)
+		time.Sleep(450 * time.Millisecond)
+		before := all[2].computed(t)
 		all[2].cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // the end tells
-		time.Sleep(period / 10)
+		time.Sleep(50 * time.Millisecond)
+		for all[2].computed(t)-before < 5*time.Millisecond { // others have the processors
+			time.Sleep(5 * time.Millisecond)
+		}
 	}
 	for _, r := range f.end(all...) {
 		if r.View != 1 || len(r.Parts) != 4 {
 			t.Fatalf("step %d was reduced by %d members in view %d", r.Step, len(r.Parts), r.View)
 		}
 	}
+}
+
+// computed is how long the process has had a processor.
+func (p *proc) computed(t *testing.T) time.Duration {
+	t.Helper()
+	var total time.Duration
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("%s has ended: %+v", p.name, p.at())
+	}
+	for _, file := range threads {
+		var ran time.Duration
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		if _, err := fmt.Sscan(string(text), &ran); err != nil {
+			t.Fatal(err)
+		}
+		total += ran
+	}
+	return total
 }
 
 // TestServiceKilled kills the membership service: training goes on, a change of the members waits until it is back.
