@@ -47,8 +47,8 @@ class Instance:
         self.dist = [[math.dist(a, b) for b in pos] for a in pos]
         self.near = [[j for j in self.all if j != i and self.dist[i][j] <= reach] for i in self.all]
         self.end = time.monotonic() + seconds
-        self.known = {}  # stops -> largest load that is proven to be least
-        self.cuts = []
+        self.found = {}  # stops -> largest load of a division
+        self.none = {}  # stops -> load up to which there is no division
 
     def run(self, h):
         """Solves; the status is one of infeasible, optimal and (with an objective_target) target."""
@@ -63,43 +63,60 @@ class Instance:
             raise TimeoutError
         return status
 
-    def division(self, stops):
-        """The least largest load with the given stops, math.inf when a sensor reaches none of them."""
+    def division(self, stops, load):
+        """The largest load of a division with the given stops that has at most the given one, None when there is none."""
         stops = frozenset(stops)
-        if stops in self.known:
-            return self.known[stops]
+        for other, found in self.found.items():
+            if other <= stops and found <= load:
+                return found
+        if any(stops <= other and most >= load for other, most in self.none.items()):
+            return None
+        if not self.reached(stops) or not (found := self.divide(stops, load)):
+            self.none[stops] = max(load, self.none.get(stops, 0))
+            return None
+        self.found[stops] = found
+        return found
+
+    def reached(self, stops):
+        """Whether every sensor has a way to a stop."""
+        seen, queue = set(stops), list(stops)
+        while queue:
+            fresh = [j for j in self.near[queue.pop()] if j not in seen]
+            seen.update(fresh)
+            queue += fresh
+        return len(seen) == self.n
+
+    def divide(self, stops, load):
+        """The same as division, by an integer program."""
         h = program()
-        most = h.addVariable(lb=max(self.weight), obj=1)
-        total = sum(self.weight)
         p = {(i, j): h.addBinary() for i in self.all if i not in stops for j in self.near[i]}
-        f = {e: h.addVariable(lb=0, ub=total) for e in p}
+        f = {e: h.addVariable(lb=0, ub=load - self.weight[e[1]]) for e in p}
+        received = {i: [f[j, i] for j in self.near[i] if (j, i) in f] for i in self.all}
         for i in self.all:
-            received = sum([f[j, i] for j in self.near[i] if (j, i) in f], 0 * most + self.weight[i])
             if i in stops:
-                h.addConstr(received <= most)
+                if received[i]:
+                    h.addConstr(sum(received[i]) <= load - self.weight[i])
                 continue
-            if not self.near[i]:
-                return math.inf
             h.addConstr(sum(p[i, j] for j in self.near[i]) == 1)
-            h.addConstr(sum(f[i, j] for j in self.near[i]) == received)
+            h.addConstr(sum(f[i, j] for j in self.near[i]) - sum(received[i]) == self.weight[i])
             for j in self.near[i]:
                 h.addConstr(f[i, j] >= self.weight[i] * p[i, j])
-                h.addConstr(f[i, j] <= (total - self.weight[j]) * p[i, j])
-                h.addConstr(f[i, j] <= most - self.weight[j])
+                h.addConstr(f[i, j] <= (load - self.weight[j]) * p[i, j])
                 if j < i and (j, i) in p:
                     h.addConstr(p[i, j] + p[j, i] <= 1)
-        value = math.inf
-        if self.run(h) == highspy.HighsModelStatus.kOptimal:
-            value = round(h.getInfo().objective_function_value)
-        self.known[stops] = value
-        return value
+        if not p:
+            return max(self.weight)
+        if self.run(h) == highspy.HighsModelStatus.kInfeasible:
+            return None
+        value = h.getSolution().col_value
+        return round(max([self.weight[i] + sum(value[v.index] for v in received[i]) for i in stops] + [max(self.weight)]))
 
     def grown(self, stops, load, rng, allowed):
-        """The stops with more, in random order, that are allowed and keep the largest load at the given one or above."""
+        """The stops with more, in random order, that are allowed and have no division of the given load."""
         stops, rest = set(stops), [i for i in self.all if i not in stops]
         rng.shuffle(rest)
         for i in rest:
-            if allowed(stops | {i}) and self.division(stops | {i}) >= load:
+            if allowed(stops | {i}) and self.division(stops | {i}, load) is None:
                 stops.add(i)
         return stops
 
@@ -157,28 +174,27 @@ class Instance:
 
     def optimum(self, rng):
         """The least largest load, None when no round within the limit serves everybody."""
-        best = min(self.division({i}) for i in self.all)  # a round of one stop
+        total = sum(self.weight)
+        best = total if self.reached({0}) else total + 1  # a round of one stop, or none
         h, x, y = self.rounds(2)
         fits = lambda stops: self.round_length(stops) <= self.limit
         while best > max(self.weight):
             stops = self.next_stops(h, x, y)
             if stops is None:
                 break
-            reached = self.division(stops)
-            if reached >= best:
-                stops = self.grown(stops, best, rng, fits)
-            for i in self.all:  # a stop more may be within the limit
-                if reached >= best and i not in stops and fits(set(stops) | {i}):
-                    reached = min(reached, self.division(set(stops) | {i}))
-            if reached < best:
-                best = reached
-                h.addConstr(sum(y) >= math.ceil(sum(self.weight) / max(best - 1, 1)))
+            found = self.division(stops, best - 1)
+            if found is None:  # perhaps with more stops that fit
+                stops = self.grown(stops, best - 1, rng, fits)
+                more = [i for i in self.all if i not in stops and fits(stops | {i})]
+                found = self.division(stops | {more[0]}, best - 1) if more else None
+            if found is not None:
+                best = found
+                h.addConstr(sum(y) >= math.ceil(total / max(best - 1, 1)))
                 continue
             for _ in range(4):
-                most = self.grown(stops, best, rng, lambda _: True)
-                out = [i for i in self.all if i not in most]
-                h.addConstr(sum(y[i] for i in out) >= 1)
-        return None if best == math.inf else best
+                most = self.grown(stops, best - 1, rng, lambda _: True)
+                h.addConstr(sum(y[i] for i in self.all if i not in most) >= 1)
+        return None if best > total else best
 
 
 def parts(nodes, joined):
