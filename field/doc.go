@@ -18,7 +18,8 @@
 //   - [Instance]: sensors, radio graph (range or [Link]s), [Obstacle]s, depot, [Sink], [Upload] model, [Energy] model.
 //   - [Plan]: stops, next hop and upload stop of every sensor, loads, tours, [Certificate], [Unserved] list.
 //   - [Solve] makes a plan, [Replan] repairs one after a change, [Check] verifies one without using
-//     the planner, [Baselines] are the planners that it is compared with.
+//     the planner, [Baselines] are the planners that it is compared with,
+//     and [NewReference] is its reference tree alone, for protocols that know no positions.
 //
 // # The way through
 //
@@ -26,7 +27,7 @@
 // without one in time the instance is infeasible. A load-balanced reference tree hangs from the weighted median. Its core(B),
 // the nodes whose subtree holds a load above B, must hold stops if no sensor may send more than B; the smallest B whose core can be toured
 // within the limit is the first starting route. Two more go through the tops of clusters of equal load and through hubs
-// spread evenly over the field. The tour is a travelling-salesman tour whose stops slide inside the discs that still
+// spread evenly over the field; where stops cost time, more of them lie on the way from one to the next. The tour is a travelling-salesman tour whose stops slide inside the discs that still
 // reach their uploaders. Who can upload on a route are the sources of a routing forest, in which trees grow evenly and
 // then exchange subtrees. Starting from these routes a search moves, adds and drops places while the tour fits,
 // towards overloaded sensors, and lowers B step by step until the certificate's bound is reached or its steps are used up.
