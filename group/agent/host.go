@@ -282,7 +282,7 @@ func (h *Host) serve(ctx context.Context, workers []*hosted) (Summary, error) {
 			return Summary{}, err
 		}
 		all.Go(func() {
-			if errs[i] = h.work(ctx, w, config, i); errs[i] != nil {
+			if errs[i] = h.work(ctx, w, config, i); errs[i] != nil && len(workers) > 1 {
 				h.Remark("worker %s: %v", w.member.Name, errs[i])
 			}
 		})
@@ -344,6 +344,8 @@ func (h *Host) work(ctx context.Context, w *hosted, config group.Config, i int) 
 	switch {
 	case programErr != nil && (sessionErr == nil || errors.Is(sessionErr, io.EOF) || ended(sessionErr)):
 		return fmt.Errorf("its program: %w", programErr)
+	case errors.Is(sessionErr, net.ErrClosed) && programErr != nil:
+		return fmt.Errorf("its program has ended without a word to its agent: %w", programErr)
 	case errors.Is(sessionErr, net.ErrClosed):
 		return errors.New("its program has ended without a word to its agent")
 	}
