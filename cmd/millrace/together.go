@@ -123,13 +123,16 @@ func (t *together) launcher(j *job.Job, dir rundir.Dir, past crew.Setup) (*crew.
 	return l, nil
 }
 
+// joinPatience is how long the workers that are to be joined may take to begin.
+const joinPatience = 5 * time.Second
+
 // askAbout asks the workers that are to be joined what they train.
 func (t *together) askAbout(ctx context.Context) (*crew.About, error) {
 	keys, err := crew.FindKeys(t.keys)
 	if err != nil {
 		return nil, badInputf("--keys: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
 	a, err := crew.Ask(ctx, keys, t.addresses())
 	if err != nil {

@@ -231,6 +231,7 @@ type Part struct {
 	Events string // path of the worker's own journal
 	Group  train.Group
 	Before time.Duration // that earlier processes worked on the run
+	Began  time.Time     // when those of now did
 	// Decisions are those of the whole run so far.
 	Decisions func() ([]control.Decision, error)
 }
@@ -247,6 +248,7 @@ func (j *Job) Work(p Part) error {
 	if err := j.open(p.Events); err != nil {
 		return err
 	}
+	j.started = p.Began
 	j.trainer, err = train.Resume(j.config)
 	return err
 }

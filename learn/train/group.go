@@ -255,7 +255,7 @@ func (t *Trainer) joinGroup(p engine.Program) error {
 	from := Place{t.state.Step, t.state.Cursor, t.state.Returned}
 	local, mean, err := t.cfg.Group.Join(n, from, transfer{t})
 	if err != nil {
-		return err
+		return &joinError{err}
 	}
 	if len(local) != n || len(mean) != n {
 		return fmt.Errorf("train: the group's vectors have %d and %d elements, want %d", len(local), len(mean), n)
@@ -273,6 +273,9 @@ func (t *Trainer) joinGroup(p engine.Program) error {
 	t.updater, err = newRunner(p, &update, t.cfg.Model)
 	return err
 }
+
+// joinError is a group's, which is no fault of the model.
+type joinError struct{ error }
 
 // Hash is a fingerprint of the weights, the optimizer's numbers and the states, to the bit.
 func (t *Trainer) Hash() uint64 {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -59,6 +60,10 @@ func (rs *runners) of(batch int) (*runner, error) {
 	if r == nil {
 		var err error
 		if r, err = rs.build(batch); err != nil {
+			var outside *joinError
+			if errors.As(err, &outside) {
+				return nil, outside.error
+			}
 			return nil, fmt.Errorf("train: batch of %d: %w", batch, err)
 		}
 		rs.evict()

@@ -4,15 +4,29 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"millrace.dev/group"
 )
 
-// Ask asks the members of a group at some addresses what they train.
+// Ask asks the members of a group at some addresses what they train. It asks again until ctx ends: they
+// may be about to begin.
 func Ask(ctx context.Context, keys Keys, addrs []string) (*About, error) {
-	a := &About{}
-	return a, ask(ctx, keys, addrs, group.Question{About: true}, a)
+	for {
+		a := &About{}
+		err := ask(ctx, keys, addrs, group.Question{About: true}, a)
+		if err == nil {
+			return a, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(askAgain):
+		}
+	}
 }
+
+const askAgain = 200 * time.Millisecond
 
 // ask asks one of the members at some addresses.
 func ask(ctx context.Context, keys Keys, addrs []string, q group.Question, answer any) error {

@@ -30,8 +30,9 @@ type machine struct{ threads, cores int }
 type chronicle struct {
 	machine machine
 	terms   Terms
-	batch   int // Settings.Batch
-	bytes   int // of the vector that is reduced
+	batch   int  // Settings.Batch
+	bytes   int  // of the vector that is reduced
+	late    bool // others have noted how it came to the first view
 
 	view      group.View // of the last step, empty before the first
 	algorithm string
@@ -106,6 +107,9 @@ func (c *chronicle) enter(now time.Time, r group.Result, scale float64) (*Change
 		c.algorithm = r.Algorithm
 	}
 	c.view, c.recent = r.View, c.recent[:0]
+	if was == 0 && c.late {
+		taken = nil
+	}
 	return change, taken, signals
 }
 
@@ -184,7 +188,7 @@ func topology(r group.Result, bytes int) control.Taken {
 	if r.Algorithm == reduce.Shared.String() {
 		t.Expect = &control.Expectation{
 			Signal: train.SignalWait, Unit: "ms", Statistic: control.Lowest,
-			Value: 1000 * sharedTime(len(r.View.Members), bytes), Horizon: 200,
+			Value: 1000 * sharedTime(len(r.View.Members), bytes), Horizon: 2000,
 		}
 	}
 	return t

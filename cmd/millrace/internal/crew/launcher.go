@@ -58,6 +58,7 @@ type Launcher struct {
 	finisher    *child
 	result      *job.Result
 	err         error
+	began       time.Time
 }
 
 // Observer is told how the run goes, and what happens to its workers.
@@ -105,7 +106,7 @@ func (l *Launcher) Run(ctx context.Context) (*job.Result, error) {
 
 // prepare makes what the workers stand on.
 func (l *Launcher) prepare(ctx context.Context) (err error) {
-	l.target.workers = l.Workers
+	l.began, l.target.workers = time.Now(), l.Workers
 	l.events, l.requests = make(chan event, 64), make(chan func())
 	if l.program, err = os.Executable(); err != nil {
 		return err
@@ -212,6 +213,7 @@ func (l *Launcher) startWorker(founder bool) error {
 	spec := Spec{
 		Run: l.Dir.Path(), Home: l.session.worker(l.name(n)), Name: l.name(n), Settings: l.Settings, Group: l.group, Addr: l.addr(n, slot),
 		Terms: l.terms, Keys: l.Keys.path(), Notice: l.Notice, Scratch: l.scratch,
+		Began: l.began, Late: !founder && (len(l.Join) == 0 || len(l.children) > 0),
 	}
 	spec.Settings.Threads = l.threads()
 	if founder {

@@ -168,7 +168,9 @@ func history(dir rundir.Dir) ([]steplog.Record, error) {
 	var all []steplog.Record
 	for i := range list {
 		steps, err := steplog.Merge(list[i].logs()...)
-		if err != nil {
+		var conflict *steplog.ConflictError
+		counts := i+1 == len(list) || len(steps) > 0 && steps[len(steps)-1].Step < uint64(list[i+1].From)
+		if err != nil && (counts || errors.As(err, &conflict)) {
 			return nil, &rundir.Error{Path: dir.Path(), Cause: err}
 		}
 		all = slices.DeleteFunc(all, func(r steplog.Record) bool { return r.Step > uint64(list[i].From) })

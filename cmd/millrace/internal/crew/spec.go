@@ -1,6 +1,8 @@
 package crew
 
 import (
+	"time"
+
 	"millrace.dev/group"
 	"millrace.dev/learn/job"
 )
@@ -20,6 +22,8 @@ type Spec struct {
 	Terms    Terms          `json:"terms"`
 	Keys     string         `json:"keys,omitempty"`   // for connections beyond this machine; see Keys
 	Notice   string         `json:"notice,omitempty"` // see Launcher
+	Began    time.Time      `json:"began"`            // when the launcher did
+	Late     bool           `json:"late,omitempty"`   // others of this launcher were there before
 	Scratch  string         `json:"scratch"`          // the launcher's directory, removed when the launcher was killed
 }
 

@@ -58,6 +58,11 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("the worker's orders: %w", err)
 	}
 	err = w.run(ctx, reader)
+	select {
+	case <-w.gone: // a parent that lives has no more use for it, one that was killed cannot remove it
+		_ = os.RemoveAll(w.spec.Scratch)
+	default:
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -110,20 +115,20 @@ func (w *worker) run(ctx context.Context, orders io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
+	defer func() { err = cmp.Or(err, log.Close()) }()
 	config, release, err := w.config(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer release()
 	w.member = newMember(config, w.chronicle(), w.noticed)
-	defer func() { err = errors.Join(err, w.job.Close(), w.member.close()) }()
+	defer func() { err = cmp.Or(err, errors.Join(w.job.Close(), w.member.close())) }()
 	before, err := spentBefore(w.dir)
 	if err != nil {
 		return err
 	}
 	if err := w.job.Work(job.Part{
-		Dir: w.dir, Events: filepath.Join(home, eventsFile), Group: w.member, Before: before,
+		Dir: w.dir, Events: filepath.Join(home, eventsFile), Group: w.member, Before: before, Began: s.Began,
 		Decisions: func() ([]control.Decision, error) { list, _, err := Decisions(w.dir); return list, err },
 	}); err != nil {
 		return err
@@ -171,13 +176,14 @@ func (w *worker) outlive(ctx context.Context, leave func()) {
 	leave()
 	time.Sleep(wait)
 	w.member.abandon(errAbandoned)
-	_ = os.RemoveAll(w.spec.Scratch) // its parent, if it lives, has no more use for it
 }
 
 // chronicle begins the notes on the group.
 func (w *worker) chronicle() chronicle {
 	s := &w.spec.Settings
-	return chronicle{machine: machine{s.Threads, runtime.NumCPU()}, terms: w.spec.Terms, batch: w.job.Settings.Batch}
+	return chronicle{
+		machine: machine{s.Threads, runtime.NumCPU()}, terms: w.spec.Terms, batch: w.job.Settings.Batch, late: w.spec.Late,
+	}
 }
 
 // config is the group's; release closes what it stands on.
