@@ -23,7 +23,10 @@ import (
 	"millrace.dev/group"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	linger = 100 * time.Millisecond
+	goleak.VerifyTestMain(m)
+}
 
 // client is the other end of a session.
 type client struct {

@@ -15,7 +15,7 @@ import (
 )
 
 // linger is how long a worker stays after its last step: others may need its word for that one.
-const linger = 2 * time.Second
+var linger = 2 * time.Second
 
 // Session is the worker of one client, from its hello to its end.
 type Session struct {
