@@ -153,7 +153,7 @@ func TestDoorTakesNothingButOffers(t *testing.T) {
 	}
 }
 
-func TestOthersUsersStayOutside(t *testing.T) {
+func TestOtherUsersStayOutside(t *testing.T) {
 	d := newDoors(t, 1)[0]
 	if err := sameUser(stranger(t, d), os.Geteuid()); err != nil {
 		t.Error(err)
