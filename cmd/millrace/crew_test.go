@@ -186,6 +186,15 @@ func (r *crewRun) proof() crew.Proof {
 	return p
 }
 
+// unlessShort runs a test beside others, but not in a quick run: what it needs time for is waiting.
+func unlessShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("waits for processes to be missed")
+	}
+	t.Parallel()
+}
+
 func crewDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -196,6 +205,7 @@ func crewDir(t *testing.T) string {
 // TestCrews trains with one to four workers: a replay in one process has the same bits, the result
 // has the shape of that of a process alone, and reading verbs do as with any run.
 func TestCrews(t *testing.T) {
+	t.Parallel()
 	dir := crewDir(t)
 	alone := millrace(t, dir, append(slices.Clone(crewArgs), "--out", "alone", "--steps", "40", "--json")...)
 	want := decode[map[string]any](t, alone)
@@ -231,6 +241,7 @@ func TestCrews(t *testing.T) {
 // TestLosses kills workers at random moments, also the one that leads and several at once: those that
 // stay go on in the same processes, and a replay of their logs has the same bits.
 func TestLosses(t *testing.T) {
+	t.Parallel()
 	dir := crewDir(t)
 	rounds := 4
 	if testing.Short() {
@@ -286,6 +297,7 @@ func checkDecisions(t *testing.T, dir, run string) {
 
 // TestZombie stops a worker until the others have gone on without it: it comes back with their state.
 func TestZombie(t *testing.T) {
+	unlessShort(t)
 	dir := crewDir(t)
 	r := launchNew(t, dir, "zombie", append(slices.Clone(endless), "--workers", "3")...)
 	before := r.members(3)
@@ -303,6 +315,7 @@ func TestZombie(t *testing.T) {
 
 // TestDrain lets workers leave in good order, by a signal, by name, by a notice and all of them.
 func TestDrain(t *testing.T) {
+	unlessShort(t)
 	dir := crewDir(t)
 	r := launchNew(t, dir, "drained", append(slices.Clone(endless), "--workers", "4", "--notice", "notice")...)
 	pids := r.members(4)
@@ -352,6 +365,7 @@ func TestDrain(t *testing.T) {
 // TestResize changes the number of workers again and again within one epoch: each sample is used
 // exactly once.
 func TestResize(t *testing.T) {
+	unlessShort(t)
 	dir := crewDir(t)
 	r := launch(t, dir, "resized", "train", "--model", "mlp", "--epochs", "1", "--batch", "2", "--valid-fraction", "0",
 		"--optimizer", "sgd", "--out", "resized", "--workers", "1", "--threads", "1")
@@ -370,6 +384,7 @@ func TestResize(t *testing.T) {
 
 // TestLauncherKilled kills the parent: its workers save and end, and the run goes on from there.
 func TestLauncherKilled(t *testing.T) {
+	unlessShort(t)
 	dir := crewDir(t)
 	for _, membership := range []string{"service", "majority"} {
 		name := "orphans-" + membership
@@ -405,6 +420,7 @@ func TestLauncherKilled(t *testing.T) {
 
 // TestCrewAllLost kills every worker at once.
 func TestCrewAllLost(t *testing.T) {
+	unlessShort(t)
 	dir := crewDir(t)
 	r := launchNew(t, dir, "none", append(slices.Clone(endless), "--workers", "2", "--checkpoint-every", "20ms")...)
 	pids := r.members(2)
@@ -421,6 +437,7 @@ func TestCrewAllLost(t *testing.T) {
 // TestPerWorkerBatch loses a worker of a group whose batch is that of each: batch and learning rate
 // follow.
 func TestPerWorkerBatch(t *testing.T) {
+	unlessShort(t)
 	dir := crewDir(t)
 	r := launchNew(t, dir, "each", append(slices.Clone(endless), "--workers", "3", "--global-batch", "per-worker", "--lr", "0.003")...)
 	pids := r.members(3)
@@ -434,6 +451,7 @@ func TestPerWorkerBatch(t *testing.T) {
 
 // TestJoin adds workers of another launcher, through a Unix socket, through TCP and with keys.
 func TestJoin(t *testing.T) {
+	unlessShort(t)
 	dir := crewDir(t)
 	if got := millrace(t, dir, "cluster", "keys", "keys", "alpha", "beta", "--json"); got.code != exitDone {
 		t.Fatalf("%+v", got)
@@ -502,8 +520,48 @@ func freePorts(t *testing.T) int {
 	return 0
 }
 
+// TestReplayFindsDifferences gives a replay what does not fit: a checkpoint of other weights, and logs of
+// another run.
+func TestReplayFindsDifferences(t *testing.T) {
+	t.Parallel()
+	dir := crewDir(t)
+	for _, seed := range []string{"1", "2"} {
+		r := launchNew(t, dir, "seed"+seed, "--steps", "20", "--workers", "2", "--seed", seed)
+		r.ends(exitDone)
+		r.proof()
+	}
+	at := filepath.Join("checkpoints", "000000000020.checkpoint")
+	other, err := os.ReadFile(filepath.Join(dir, "seed2", at))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "seed1", at), other, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := millrace(t, dir, "group", "replay", "seed1")
+	if got.code != exitFailed && got.code != exitBadInput || !strings.Contains(got.stderr, "has other numbers after step 20") {
+		t.Errorf("another checkpoint: %+v", got)
+	}
+	for _, path := range []string{filepath.Join("seed1", "workers"), filepath.Join("seed2", "workers")} {
+		if err := os.Rename(filepath.Join(dir, path), filepath.Join(dir, strings.ReplaceAll(path, string(filepath.Separator), "-"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(filepath.Join(dir, "seed2-workers"), filepath.Join(dir, "seed1", "workers")); err != nil {
+		t.Fatal(err)
+	}
+	got = millrace(t, dir, "group", "replay", "seed1")
+	if got.code != exitFailed || !strings.Contains(got.stderr, "the numbers before step 1 differ: the replay has ") {
+		t.Errorf("another run's logs: %+v", got)
+	}
+	if got := millrace(t, dir, "group", "replay", "seed2"); got.code != exitBadInput || !strings.Contains(got.stderr, "holds no steps of workers") {
+		t.Errorf("no logs: %+v", got)
+	}
+}
+
 // TestJoinUsage checks what cannot be asked of several workers.
 func TestJoinUsage(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]string{
 		"train --workers 0":                                   "--workers must be 1 to",
 		"train --listen 127.0.0.1:7000":                       "--listen needs --workers or --join",
