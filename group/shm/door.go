@@ -21,7 +21,7 @@ const (
 // closes it after all its teams and comms.
 type Door struct {
 	id       uint64
-	patience time.Duration
+	patience time.Duration // of Attach and Join
 	listener *net.UnixListener
 	stock    stock
 
@@ -135,7 +135,7 @@ func (d *Door) receive(c *net.UnixConn) {
 		delete(d.inside, c)
 		d.mu.Unlock()
 	}()
-	c.SetDeadline(time.Now().Add(d.patience)) //nolint:errcheck // fails on closed connections only
+	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // fails on closed connections only
 	if sameUser(c, os.Geteuid()) != nil {
 		return
 	}

@@ -434,4 +434,3 @@ func (p *process) throughput(o order) (float64, error) {
 
 func bounded() context.Context { return context.Background() }
 
-// Members at work on other orders than latency and throughput are tested above; these two print figures.
