@@ -433,4 +433,3 @@ func (p *process) throughput(o order) (float64, error) {
 }
 
 func bounded() context.Context { return context.Background() }
-
