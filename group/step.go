@@ -272,6 +272,11 @@ func (s *Step) await(ctx context.Context, report Report) (*verdict, error) {
 	for {
 		d.mu.Lock()
 		switch {
+		case d.plane != nil && d.plane != s.begun && d.verdict == nil && d.err == nil && d.incarnation == s.incarnation:
+			// Before the stripes: others wait for it.
+			d.mu.Unlock()
+			s.begin()
+			continue
 		case w.stripesDue():
 			due := w.takeStripes()
 			d.mu.Unlock()
@@ -298,10 +303,6 @@ func (s *Step) await(ctx context.Context, report Report) (*verdict, error) {
 			if err := w.restored(a); err != nil {
 				return nil, err
 			}
-			continue
-		case d.plane != nil && d.plane != s.begun:
-			d.mu.Unlock()
-			s.begin()
 			continue
 		}
 		d.mu.Unlock()
