@@ -290,37 +290,35 @@ func TestServiceDown(t *testing.T) {
 	c.check(survivor)
 }
 
-// TestMinority: two of five cannot go on, and say so.
+// TestMinority: three of five stand still; the two others cannot go on, and say so, until they move
+// again.
 func TestMinority(t *testing.T) {
 	seconds(t)
 	c := newCrew(t, 5)
-	doomed, err := fabric.NewSockets(fabric.Options{Name: "doomed"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.config = func(config *Config) {
-		if config.Self.Name < "w3" {
-			config.Network = doomed
-		}
-	}
+	c.config = func(config *Config) { config.Suspect = 200 * time.Millisecond }
 	ctx, cancel := context.WithCancel(c.deadline())
 	var hands []*hand
-	var all, reached sync.WaitGroup
-	reached.Add(3)
+	var all, still sync.WaitGroup
+	var back atomic.Int32
+	still.Add(3)
+	move := make(chan struct{})
 	for i, m := range c.founders {
 		h := c.start(m)
 		hands = append(hands, h)
 		all.Go(func() {
-			h.err = h.model.train(ctx, h.Worker, 1000, func(s *Step, r Result) {
+			reached := false
+			h.err = h.model.train(ctx, h.Worker, 1<<40, func(s *Step, r Result) {
 				if i < 3 && r.Step == 10 {
-					reached.Done()
-					<-ctx.Done()
+					h.post(func(*loop) { still.Done(); <-move })
+				}
+				if i >= 3 && r.Step > 20 && !reached {
+					reached = true
+					back.Add(1)
 				}
 			})
 		})
 	}
-	reached.Wait()
-	doomed.Close()        //nolint:errcheck // three lose all connections at once
+	still.Wait()
 	told := func() bool { // one leads, the other follows
 		a, b := hands[3].Status().Waiting, hands[4].Status().Waiting
 		return strings.Contains(a+b, "2 of its 5 members can be reached, more than half are needed; waiting for w0, w1, w2") &&
@@ -332,14 +330,23 @@ func TestMinority(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	time.Sleep(100 * time.Millisecond)
 	for _, h := range hands[3:] {
 		if s := h.Status(); s.Step > 10 || s.Epoch != 1 {
 			t.Errorf("%+v", s)
 		}
 	}
+	close(move)
+	for back.Load() < 2 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
 	cancel()
 	all.Wait()
+	for _, h := range hands {
+		if !errors.Is(h.err, context.Canceled) {
+			t.Errorf("%v; %+v", h.err, h.Status())
+		}
+	}
+	c.check(hands...)
 }
 
 // TestSlow: a worker whose computation takes much longer than the time after which silence is death
