@@ -64,6 +64,12 @@ func (lp *loop) committed(a protocol.Commit) {
 	contributes := func(id uint64) bool { return view.Has(ID(id)) }
 	lp.account.Step = res.Step
 	lp.account.sharers = lp.account.sharers[:0:0]
+	lp.leavers = map[ID]bool{}
+	for _, e := range res.Records {
+		if e.Record.Leave {
+			lp.leavers[e.ID] = true
+		}
+	}
 	for _, id := range res.Ready() {
 		lp.account.sharers = append(lp.account.sharers, uint64(id))
 	}
@@ -103,7 +109,7 @@ func (lp *loop) result(a protocol.Commit, before account) Result {
 		Reason: lp.entered, Next: lp.account.Progress, EpochEnded: lp.account.Ledger.Epoch != before.Ledger.Epoch,
 	}
 	if p := lp.current.reduced; p != nil {
-		r.Algorithm, r.Choice = p.reducer.Algorithm().String(), p.reason
+		r.Algorithm, r.Choice, r.Expected = p.reducer.Algorithm().String(), p.reason, p.expected
 	}
 	for _, e := range res.Records {
 		told := Told{Member: e.ID, Samples: e.Record.Samples, Report: Report{

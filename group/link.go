@@ -247,10 +247,17 @@ func (l *link) greet(body []byte) error {
 // Closed implements fabric.Handler.
 func (l *link) Closed(_ fabric.Conn, err error) {
 	l.mu.Lock()
-	l.early = nil
+	given := l.plane // it waits for the rest of a body, even if another has come into force
+	l.plane, l.early = nil, nil
 	l.mu.Unlock()
-	if peer := l.peer.Load(); peer != nil && l.used.Load() && !l.rejected.Load() {
-		l.w.plane.Load().closed(peer.From.ID)
+	if peer := l.peer.Load(); peer != nil {
+		p := l.w.plane.Load()
+		if given != nil && given != p {
+			given.closed(peer.From.ID)
+		}
+		if l.used.Load() && !l.rejected.Load() || given == p {
+			p.closed(peer.From.ID)
+		}
 	}
 	l.w.post(func(lp *loop) { lp.unlinked(l, err) })
 }

@@ -32,6 +32,7 @@ type loop struct {
 	joining     joining
 
 	account account
+	leavers map[ID]bool // who wished so with the last step
 	current current
 	forming *forming
 	transfer

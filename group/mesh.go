@@ -93,14 +93,14 @@ func (m *mesh) watch(who Member) {
 		if err != nil {
 			return // the end of its connections has to do
 		}
-		kept := lp.w.inbox.post(func() {
+		taken := lp.w.hand(func(lp *loop) {
 			if _, still := m.watched[who.ID]; still && lp.incarnation == incarnation {
 				m.watched[who.ID] = w
 			} else {
 				w.Close() //nolint:errcheck // nothing is lost with it
 			}
 		})
-		if !kept {
+		if !taken {
 			w.Close() //nolint:errcheck
 		}
 	})
@@ -413,8 +413,11 @@ func (m *mesh) follow(view View) {
 		delete(m.joined, member.ID)
 		delete(m.lost, member.ID)
 		delete(m.dialed, member.ID)
-		gone := m.links[member.ID]
-		time.AfterFunc(lingering, func() {
+		gone, wait := m.links[member.ID], time.Duration(0)
+		if m.lp.leavers[member.ID] {
+			wait = lingering // it has still to hear that it may go
+		}
+		time.AfterFunc(wait, func() {
 			for _, l := range gone {
 				l.conn.Close(errGone)
 			}

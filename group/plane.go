@@ -10,13 +10,14 @@ import (
 
 // plane moves the data of one view.
 type plane struct {
-	epoch   uint64
-	ranks   map[ID]int
-	reducer reduce.Reducer
-	engine  *collective.Engine // of the named calls
-	reason  string             // why this reducer
-	prepare func() error       // before a step begins on it, on the trainer's goroutine
-	release func() error       // frees what belongs to the view; after the last use
+	epoch    uint64
+	ranks    map[ID]int
+	reducer  reduce.Reducer
+	engine   *collective.Engine // of the named calls
+	reason   string             // why this reducer
+	expected float64            // seconds that it should take, 0 where no model says
+	prepare  func() error       // before a step begins on it, on the trainer's goroutine
+	release  func() error       // frees what belongs to the view; after the last use
 
 	canceled bool // of the loop
 }

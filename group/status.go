@@ -44,6 +44,7 @@ type situation struct {
 	reduced   bool      // the step is, here
 	slow      string    // the member whose data is missing
 	missing   string    // which
+	draining  bool      // a reduction that was cut off is not over
 	heard     time.Time // the last sign of it
 }
 
@@ -108,8 +109,10 @@ func (s situation) waiting() string {
 		return fmt.Sprintf("for the state: %.0f of %.0f MB are here", float64(s.copied)/1e6, float64(s.size)/1e6)
 	case s.reported && !s.reduced && s.slow != "":
 		return fmt.Sprintf("for %s: %s; it was heard %.1f s ago", s.slow, s.missing, s.now.Sub(s.heard).Seconds())
-	case s.reported && !s.reduced:
-		return s.missing
+	case s.reported && !s.reduced && s.missing != "":
+		return "for " + s.missing
+	case s.draining:
+		return "for what is left of the reduction in the view before"
 	}
 	if s.changing != "" {
 		return "for " + s.changing
@@ -137,7 +140,7 @@ func (lp *loop) situation() situation {
 			Group: lp.config.Group, Worker: lp.self.Name, Rank: m.view.Rank(lp.self.ID), Epoch: m.view.Epoch,
 			Step: lp.account.Step, DataEpoch: lp.account.Ledger.Epoch, Reason: lp.reason, Trouble: lp.trouble,
 		},
-		now: time.Now(), err: lp.err, member: lp.machine != nil && m.view.Epoch > 0, left: lp.left,
+		now: time.Now(), err: lp.err, member: lp.machine != nil && m.view.Epoch > 0, left: lp.left, draining: lp.draining != nil,
 		incoming: lp.machine == nil || m.view.Epoch == 0, asked: lp.joining.asked(), heardOf: lp.joining.waiting, last: lp.joining.last,
 		restoring: !lp.restored, reported: lp.current.reported, reduced: lp.current.reduced != nil,
 	}

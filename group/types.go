@@ -110,7 +110,10 @@ type Result struct {
 	View    View      // the members over which it was reduced
 	// Reason says in words why the view is what it is, Algorithm how the gradients were added up, and Choice why so.
 	Reason, Algorithm, Choice string
-	Next                      Progress // after the step
+	// Expected is how many seconds the reduction is expected to take where nobody is waited for; 0 where no model
+	// says.
+	Expected float64
+	Next     Progress // after the step
 	// EpochEnded says that the step used up the last samples of the epoch.
 	EpochEnded bool
 }

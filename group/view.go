@@ -60,10 +60,10 @@ func (lp *loop) describe(a protocol.Install) string {
 			continue
 		}
 		name := lp.mesh.view.Members[r].Name
-		if lp.mesh.suspected[id] {
-			parts = append(parts, name+" was lost")
+		if lp.leavers[id] {
+			parts = append(parts, name+" has left")
 		} else {
-			parts = append(parts, name+" is out")
+			parts = append(parts, name+" was lost")
 		}
 	}
 	for _, m := range a.Change.Add {
@@ -147,8 +147,7 @@ func (lp *loop) attach(p *plane, conns []fabric.Conn) {
 	lp.w.running.Go(func() {
 		team, err := door.Attach(ctx, config)
 		cancel()
-		kept := lp.w.inbox.post(func() { lp.attached(f, p, conns, team, err) })
-		if !kept && team != nil {
+		if !lp.w.hand(func(lp *loop) { lp.attached(f, p, conns, team, err) }) && team != nil {
 			team.Close() //nolint:errcheck // nothing is lost with it
 		}
 	})
@@ -186,7 +185,7 @@ func (lp *loop) formOver(p *plane, conns []fabric.Conn, why string) {
 		return
 	}
 	p.reducer, p.prepare = reducer, memory.own
-	p.reason = choice.Reason()
+	p.reason, p.expected = choice.Reason(), choice.Seconds[choice.Algorithm]
 	if why != "" {
 		p.reason = why + "; " + p.reason
 	}

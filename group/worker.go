@@ -166,6 +166,23 @@ func (w *Worker) View() View { return *w.view.Load() }
 // post runs f on the loop.
 func (w *Worker) post(f func(lp *loop)) bool { return w.inbox.post(func() { f(w.loop) }) }
 
+// hand runs f on the loop and says whether it has run; false where the loop has ended before.
+func (w *Worker) hand(f func(lp *loop)) bool {
+	done := make(chan struct{})
+	w.post(func(lp *loop) { defer close(done); f(lp) })
+	select {
+	case <-done:
+		return true
+	case <-w.ended:
+	}
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Close ends the worker at once and waits for all that it started. To the others it has died. It must
 // not be called during Begin or Commit, and ends the use of Gradients and Mean.
 func (w *Worker) Close() error {
