@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"millrace.dev/cluster"
 	"millrace.dev/cmd/millrace/internal/crew"
 	"millrace.dev/control"
 )
@@ -186,13 +187,15 @@ func (r *crewRun) proof() crew.Proof {
 	return p
 }
 
-// unlessShort runs a test beside others, but not in a quick run: what it needs time for is waiting.
-func unlessShort(t *testing.T) {
+// short leaves a test out of a quick run: what it needs time for is waiting. Else it runs beside others.
+func short(t *testing.T) bool {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("waits for processes to be missed")
+		t.Log("short: not run")
+		return true
 	}
 	t.Parallel()
+	return false
 }
 
 func crewDir(t *testing.T) string {
@@ -297,7 +300,9 @@ func checkDecisions(t *testing.T, dir, run string) {
 
 // TestZombie stops a worker until the others have gone on without it: it comes back with their state.
 func TestZombie(t *testing.T) {
-	unlessShort(t)
+	if short(t) {
+		return
+	}
 	dir := crewDir(t)
 	r := launchNew(t, dir, "zombie", append(slices.Clone(endless), "--workers", "3")...)
 	before := r.members(3)
@@ -315,7 +320,9 @@ func TestZombie(t *testing.T) {
 
 // TestDrain lets workers leave in good order, by a signal, by name, by a notice and all of them.
 func TestDrain(t *testing.T) {
-	unlessShort(t)
+	if short(t) {
+		return
+	}
 	dir := crewDir(t)
 	r := launchNew(t, dir, "drained", append(slices.Clone(endless), "--workers", "4", "--notice", "notice")...)
 	pids := r.members(4)
@@ -365,7 +372,9 @@ func TestDrain(t *testing.T) {
 // TestResize changes the number of workers again and again within one epoch: each sample is used
 // exactly once.
 func TestResize(t *testing.T) {
-	unlessShort(t)
+	if short(t) {
+		return
+	}
 	dir := crewDir(t)
 	r := launch(t, dir, "resized", "train", "--model", "mlp", "--epochs", "1", "--batch", "2", "--valid-fraction", "0",
 		"--optimizer", "sgd", "--out", "resized", "--workers", "1", "--threads", "1")
@@ -384,11 +393,19 @@ func TestResize(t *testing.T) {
 
 // TestLauncherKilled kills the parent: its workers save and end, and the run goes on from there.
 func TestLauncherKilled(t *testing.T) {
-	unlessShort(t)
+	if short(t) {
+		return
+	}
 	dir := crewDir(t)
-	for _, membership := range []string{"service", "majority"} {
-		name := "orphans-" + membership
-		r := launchNew(t, dir, name, append(slices.Clone(endless), "--workers", "3", "--checkpoint-every", "1h", "--membership", membership)...)
+	elsewhere, err := cluster.Open(t.Context(), cluster.Config{Dir: filepath.Join(dir, "records"), Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere.Close()
+	for name, flags := range map[string][]string{
+		"service": {"--membership", "service"}, "majority": {"--membership", "majority"}, "cluster": {"--cluster", elsewhere.URL()},
+	} {
+		r := launchNew(t, dir, name, slices.Concat(endless, []string{"--workers", "3", "--checkpoint-every", "1h"}, flags)...)
 		pids := r.members(3)
 		r.trained(5)
 		if err := r.cmd.Process.Kill(); err != nil {
@@ -410,7 +427,7 @@ func TestLauncherKilled(t *testing.T) {
 		if err != nil || len(at) == 0 {
 			t.Errorf("they saved nothing: %v", err)
 		}
-		r = launch(t, dir, name, "train", "--resume", name)
+		r = launch(t, dir, name, append([]string{"train", "--resume", name}, flags...)...)
 		r.members(3)
 		r.trained(5)
 		r.interrupt()
@@ -420,7 +437,9 @@ func TestLauncherKilled(t *testing.T) {
 
 // TestCrewAllLost kills every worker at once.
 func TestCrewAllLost(t *testing.T) {
-	unlessShort(t)
+	if short(t) {
+		return
+	}
 	dir := crewDir(t)
 	r := launchNew(t, dir, "none", append(slices.Clone(endless), "--workers", "2", "--checkpoint-every", "20ms")...)
 	pids := r.members(2)
@@ -434,10 +453,44 @@ func TestCrewAllLost(t *testing.T) {
 	r.proof()
 }
 
+// TestFinisherKilled kills those that have trained to the end, one after the other, while they measure
+// the model and write the results: the last one does it.
+func TestFinisherKilled(t *testing.T) {
+	if short(t) {
+		return
+	}
+	dir := crewDir(t)
+	r := launch(t, dir, "late", "train", "--model", "lenet", "--steps", "2", "--valid-fraction", "0", "--out", "late", "--workers", "3", "--json")
+	killed := 0
+	for ended := false; killed < 2 && !ended; {
+		for _, w := range r.status().Workers {
+			if w.Finishing {
+				r.kill(syscall.SIGKILL, w.PID)
+				killed++
+			}
+		}
+		select {
+		case <-r.done:
+			ended = true
+		default:
+		}
+	}
+	r.ends(exitDone)
+	if got := millrace(t, dir, "eval", "late"); got.code != exitDone {
+		t.Errorf("%+v", got)
+	}
+	if killed == 0 {
+		t.Error("nobody was killed in time")
+	}
+	r.proof()
+}
+
 // TestPerWorkerBatch loses a worker of a group whose batch is that of each: batch and learning rate
 // follow.
 func TestPerWorkerBatch(t *testing.T) {
-	unlessShort(t)
+	if short(t) {
+		return
+	}
 	dir := crewDir(t)
 	r := launchNew(t, dir, "each", append(slices.Clone(endless), "--workers", "3", "--global-batch", "per-worker", "--lr", "0.003")...)
 	pids := r.members(3)
@@ -451,7 +504,9 @@ func TestPerWorkerBatch(t *testing.T) {
 
 // TestJoin adds workers of another launcher, through a Unix socket, through TCP and with keys.
 func TestJoin(t *testing.T) {
-	unlessShort(t)
+	if short(t) {
+		return
+	}
 	dir := crewDir(t)
 	if got := millrace(t, dir, "cluster", "keys", "keys", "alpha", "beta", "--json"); got.code != exitDone {
 		t.Fatalf("%+v", got)

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"millrace.dev/group"
+	"millrace.dev/group/shm"
 	"millrace.dev/internal/host"
 	"millrace.dev/internal/rundir"
 	"millrace.dev/learn/data"
@@ -16,7 +18,7 @@ import (
 
 // examinations are what doctor looks at, in this order.
 var examinations = []func() []finding{
-	examineProcessor, examineCores, examineMemory, examineSpace, examineFiles, examineClock, examineData,
+	examineProcessor, examineCores, examineWorkers, examineMemory, examineSpace, examineFiles, examineClock, examineData,
 }
 
 // Below these a finding comes with advice.
@@ -45,6 +47,21 @@ func examineCores() []finding {
 	if used < cores {
 		f.State = better
 		f.Advice = "a control group's quota or the variable GOMAXPROCS keeps the other cores unused"
+	}
+	return []finding{f}
+}
+
+// examineWorkers looks how several processes would train together here.
+func examineWorkers() []finding {
+	f := finding{Name: "workers", State: good, Found: fmt.Sprintf("%d with a core each, which share memory", runtime.GOMAXPROCS(0))}
+	door, err := shm.Open(uint64(group.NewID()))
+	if err != nil {
+		f.State, f.Found = better, "they cannot share memory: "+err.Error()
+		f.Advice = "train --workers sends gradients through sockets instead, which is slower"
+		return []finding{f}
+	}
+	if err := door.Close(); err != nil {
+		f.State, f.Advice = better, err.Error()
 	}
 	return []finding{f}
 }

@@ -42,6 +42,17 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFullDiskOfCrew does the same with two workers.
+func TestFullDiskOfCrew(t *testing.T) {
+	dir := t.TempDir()
+	stripes(t, dir)
+	args := append(slices.Clone(crashArgs), "--workers", "2")
+	if got := millrace(t, dir, append(args, "--out", "whole")...); got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	starve(t, dir, []string{"sh", "-c", fileLimit}, args, "", 0, "file too large", "code 0")
+}
+
 // fill fills the disk under runs that are long enough for that.
 func fill(t *testing.T, dir string, shell []string) {
 	t.Helper()

@@ -80,8 +80,13 @@ func printStatus(w io.Writer, s crew.Status) error {
 
 // doing says what a worker does and what it waits for.
 func doing(x crew.WorkerStatus) string {
-	if x.Silent != "" {
+	switch {
+	case x.Silent != "":
 		return "gives no answer: " + x.Silent
+	case x.Finishing:
+		return "has trained to the end, measures the model and writes the results"
+	case x.Trained:
+		return "has trained to the end, waits for the results to be written"
 	}
 	text := x.Doing
 	if x.Waiting != "" {
@@ -168,12 +173,21 @@ that the workers have written under RUN/workers; the run may have ended or still
 			if err != nil {
 				return err
 			}
-			bar := c.progress("replaying", "steps", 0)
-			r, err := crew.Replay(cmd.Context(), dir, func(done, total int) { bar.set(int64(done), fmt.Sprintf("of %d", total)) })
+			var bar *progress
+			at := int64(0)
+			p, err := crew.Replay(cmd.Context(), dir, func(done, total int) {
+				if at = int64(done); bar == nil {
+					bar = c.progress("replaying", "steps", int64(total))
+				}
+				bar.set(at, "")
+			})
+			if bar != nil && c.width > 0 {
+				bar.finish(at, "")
+			}
 			if err != nil {
 				return err
 			}
-			return c.result(r, func(w io.Writer) error { return printReplay(w, r) })
+			return c.result(p, func(w io.Writer) error { return printReplay(w, p) })
 		},
 	}
 }

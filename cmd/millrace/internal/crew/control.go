@@ -28,9 +28,11 @@ type Status struct {
 
 // WorkerStatus is what is known of one.
 type WorkerStatus struct {
-	Name    string `json:"name"`
-	PID     int    `json:"pid"`
-	Leaving bool   `json:"leaving,omitempty"` // it was asked to
+	Name      string `json:"name"`
+	PID       int    `json:"pid"`
+	Leaving   bool   `json:"leaving,omitempty"`   // it was asked to
+	Trained   bool   `json:"trained,omitempty"`   // to the end
+	Finishing bool   `json:"finishing,omitempty"` // it writes the results
 	group.Status
 	Silent string `json:"silent,omitempty"` // why it gives no status
 }

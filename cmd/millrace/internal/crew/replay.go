@@ -41,8 +41,8 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the numbers before step %d differ: the replay has %016x, the workers had %016x", e.Step, e.Got, e.Want)
 }
 
-// Replay takes the steps in the logs of a run's workers again and compares. Each is told how many
-// of how many steps are done.
+// Replay takes the steps in the logs of a run's workers again and compares. Each is told how many of how
+// many steps are done, after every one.
 func Replay(ctx context.Context, dir rundir.Dir, each func(done, total int)) (*Proof, error) {
 	steps, err := history(dir)
 	if err != nil {

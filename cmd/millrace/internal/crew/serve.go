@@ -120,7 +120,9 @@ func (l *Launcher) status(s Status) (Status, []string) {
 	s.Target = l.target.workers
 	var addrs []string
 	for _, c := range l.children {
-		s.Workers = append(s.Workers, WorkerStatus{Name: c.name, PID: c.cmd.Process.Pid, Leaving: c.leaving})
+		s.Workers = append(s.Workers, WorkerStatus{
+			Name: c.name, PID: c.cmd.Process.Pid, Leaving: c.leaving, Trained: c.trained, Finishing: c == l.finisher,
+		})
 		addrs = append(addrs, c.addr)
 	}
 	if missing := l.target.workers - l.staying(); missing > 0 && !l.target.due.IsZero() {
