@@ -6,7 +6,7 @@
 #                     fuzzing, and the pages of the manual are read but not run
 #
 # Installs what is missing (a C compiler for the race detector, Chromium for
-# pages, Node and Python for readers of our files) on Debian and its kin. Prints
+# pages, Node and Python for readers of our files, iproute2 for networks that break) on Debian and its kin. Prints
 # a line per stage, the output of what fails, and at the end the failures again
 # and "N passed, N failed".
 set -uo pipefail
@@ -46,6 +46,7 @@ if [ -z "$short" ]; then
 	command -v chromium >/dev/null || install chromium
 	command -v npm >/dev/null || install nodejs npm
 	python3 -c 'import ensurepip' 2>/dev/null || install python3-venv
+	command -v tc >/dev/null || install iproute2
 	[ -d .venv ] || python3 -m venv .venv || exit 1
 fi
 go build -o "$work/testsum" ./internal/cmd/testsum && go build -o "$work/staticcheck" honnef.co/go/tools/cmd/staticcheck || exit 1
