@@ -103,6 +103,7 @@ func (l *link) Body(_ fabric.Conn, h fabric.Header) ([]byte, error) {
 	p := l.w.plane.Load()
 	switch epoch := p.epochOf(); {
 	case h.Epoch < epoch:
+		l.w.stale.Add(1)
 		l.plane = nil
 		return l.drop(int(h.Length)), nil
 	case h.Epoch > epoch || len(l.early) > 0:
@@ -164,6 +165,9 @@ func (l *link) data(c fabric.Conn, from ID, h fabric.Header, body []byte) error 
 		// What was received into the old reducer's memory is still its own to account for.
 		if given != nil && given != p {
 			return given.frame(from, h, body)
+		}
+		if h.Length == 0 {
+			l.w.stale.Add(1)
 		}
 		return nil
 	case h.Epoch > epoch:

@@ -120,7 +120,26 @@ func (m *mesh) unwatch(whom func(ID) bool) {
 
 func (m *mesh) close() {
 	m.listener.Close() //nolint:errcheck // nothing is lost with it
+	m.flush()
 	m.reset()
+}
+
+// flushing bounds how long a worker that ends waits for its last words to leave.
+const flushing = 200 * time.Millisecond
+
+// flush waits until what was sent has left: others may need this worker's word on the last step.
+func (m *mesh) flush() {
+	for end := time.Now().Add(flushing); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		queued := int64(0)
+		for l := range m.all {
+			if l.peer.Load() != nil {
+				queued += l.conn.Stats().Queued
+			}
+		}
+		if queued == 0 {
+			return
+		}
+	}
 }
 
 // accept takes a connection that another worker has made. It runs on the connection's goroutine.

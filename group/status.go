@@ -20,6 +20,8 @@ type Status struct {
 	Waiting   string   `json:"waiting"`   // for whom or what, and why; empty if for nothing
 	Reason    string   `json:"reason"`    // of the last change of the members
 	Trouble   string   `json:"trouble"`   // what failed last without ending anything
+	Lives     int      `json:"lives"`     // incarnations: more than 1 after it was cut off
+	Stale     uint64   `json:"stale"`     // frames of earlier views that came late and were dropped
 }
 
 // situation is what a status is a function of.
@@ -139,6 +141,7 @@ func (lp *loop) situation() situation {
 		Status: Status{
 			Group: lp.config.Group, Worker: lp.self.Name, Rank: m.view.Rank(lp.self.ID), Epoch: m.view.Epoch,
 			Step: lp.account.Step, DataEpoch: lp.account.Ledger.Epoch, Reason: lp.reason, Trouble: lp.trouble,
+			Lives: lp.incarnation, Stale: lp.w.stale.Load(),
 		},
 		now: time.Now(), err: lp.err, member: lp.machine != nil && m.view.Epoch > 0, left: lp.left, draining: lp.draining != nil,
 		incoming: lp.machine == nil || m.view.Epoch == 0, asked: lp.joining.asked(), heardOf: lp.joining.waiting, last: lp.joining.last,

@@ -43,8 +43,15 @@ type queued struct {
 	mean []float32 // a copy, nil where Worker.Mean still has it or there is none
 }
 
-// maxQueued is how many results a joiner keeps while its state is on its way; then the group waits.
-const maxQueued = 2
+// maxQueued bounds, in bytes, the results that a joiner keeps while its state is on its way; at least two
+// are kept. Then the group waits for it.
+const maxQueued = 512 << 20
+
+// mayQueue says whether a joiner keeps one more result.
+func (w *Worker) mayQueue() bool {
+	n := len(w.trainer.queue)
+	return n < 2 || (n+1)*w.config.Elements*4 <= maxQueued
+}
 
 // trainer is the state of the trainer's goroutine.
 type trainer struct {
@@ -145,7 +152,7 @@ func (w *Worker) nextTurn(ctx context.Context) (*Step, error) {
 				return nil, err
 			}
 			continue
-		case d.turn != nil && (t.complete || len(t.queue) < maxQueued):
+		case d.turn != nil && (t.complete || w.mayQueue()):
 			s := *d.turn
 			d.turn = nil
 			d.mu.Unlock()

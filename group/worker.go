@@ -102,6 +102,7 @@ type Worker struct {
 	trainer trainer // of the trainer's goroutine
 	running sync.WaitGroup
 	ended   chan struct{} // closed when the loop has ended
+	stale   atomic.Uint64 // frames of earlier epochs that were dropped
 
 	status atomic.Pointer[Status]
 	view   atomic.Pointer[View]

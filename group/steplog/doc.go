@@ -9,7 +9,7 @@
 //
 // Main types: [Record] is one committed step, [Part] what one member gave to it; [Writer] appends,
 // [Read] yields what a directory holds, [Merge] joins the logs of several workers and checks that
-// they tell the same.
+// they tell the same; [Runs] does so where steps are missing.
 //
 // # Durability
 //

@@ -2,6 +2,7 @@ package steplog
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -15,10 +16,17 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("step %d: %s and %s tell different things", e.Step, e.Dirs[0], e.Dirs[1])
 }
 
-// Merge reads the logs of several workers of one group and returns each step once, in order. A worker
-// that joined late or was cut off for a while lacks steps that others have. Steps that nobody has, and
-// steps that are told differently, are errors.
-func Merge(dirs ...string) ([]Record, error) {
+// GapError says that no log has some steps, as after a full disk.
+type GapError struct{ From, To uint64 }
+
+func (e *GapError) Error() string {
+	return fmt.Sprintf("no log has the steps from %d to %d", e.From, e.To)
+}
+
+// Runs reads the logs of several workers of one group and returns each step once, in order, cut where
+// steps are missing from all logs. A worker that joined late or was cut off for a while lacks steps that
+// others have. Steps that are told differently are a ConflictError.
+func Runs(dirs ...string) (runs [][]Record, err error) {
 	type told struct {
 		Record
 		dir string
@@ -38,15 +46,26 @@ func Merge(dirs ...string) ([]Record, error) {
 			}
 		}
 	}
-	var all []Record
-	for _, t := range steps {
-		all = append(all, t.Record)
-	}
-	slices.SortFunc(all, func(a, b Record) int { return int(int64(a.Step) - int64(b.Step)) })
-	for i := 1; i < len(all); i++ {
-		if all[i].Step != all[i-1].Step+1 {
-			return all[:i], fmt.Errorf("no log has the steps from %d to %d", all[i-1].Step+1, all[i].Step-1)
+	from := -1 // where the last run begins
+	for _, step := range slices.Sorted(maps.Keys(steps)) {
+		if from < 0 || step != runs[from][len(runs[from])-1].Step+1 {
+			runs = append(runs, nil)
+			from++
 		}
+		runs[from] = append(runs[from], steps[step].Record)
 	}
-	return all, nil
+	return runs, nil
+}
+
+// Merge is Runs where nothing is missing between the first step and the last; else it returns the first
+// run and a GapError.
+func Merge(dirs ...string) ([]Record, error) {
+	runs, err := Runs(dirs...)
+	switch {
+	case err != nil || len(runs) == 0:
+		return nil, err
+	case len(runs) > 1:
+		return runs[0], &GapError{runs[0][len(runs[0])-1].Step + 1, runs[1][0].Step - 1}
+	}
+	return runs[0], nil
 }

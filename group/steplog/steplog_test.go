@@ -138,8 +138,12 @@ func TestMerge(t *testing.T) {
 		t.Fatalf("%d steps, %v", len(all), err)
 	}
 	write(t, c, Options{}, 11, 12)
-	if _, err := Merge(a, b, c); err == nil || !strings.Contains(err.Error(), "from 9 to 10") {
-		t.Errorf("a gap: %v", err)
+	var gap *GapError
+	if all, err := Merge(a, b, c); !errors.As(err, &gap) || *gap != (GapError{9, 10}) || len(all) != 8 {
+		t.Errorf("a gap: %d steps, %v", len(all), err)
+	}
+	if runs, err := Runs(a, b, c); err != nil || len(runs) != 2 || len(runs[0]) != 8 || runs[1][0].Step != 11 {
+		t.Errorf("a gap: %v, %v", runs, err)
 	}
 	other := t.TempDir()
 	w, _ := Open(other, Options{})

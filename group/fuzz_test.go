@@ -1,0 +1,123 @@
+package group
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/protocol"
+)
+
+// sink is a connection whose other side is not there.
+type sink struct {
+	mu     sync.Mutex
+	closed error
+}
+
+func (s *sink) Send(_ fabric.Priority, _ fabric.Header, _ []byte, done func(error)) {
+	if done != nil {
+		go done(nil)
+	}
+}
+func (s *sink) Hold(int)    {}
+func (s *sink) Release(int) {}
+func (s *sink) Close(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		err = fabric.ErrClosed
+	}
+	s.closed = err
+}
+func (s *sink) Remote() string      { return "nowhere" }
+func (s *sink) Peer() string        { return "nobody" }
+func (s *sink) Stats() fabric.Stats { return fabric.Stats{} }
+
+// nets is a network on which nobody is.
+type nets struct {
+	accept func(fabric.Conn) (fabric.Handler, error)
+}
+
+func (n *nets) Listen(addr string, accept func(fabric.Conn) (fabric.Handler, error)) (fabric.Listener, error) {
+	n.accept = accept
+	return n, nil
+}
+func (n *nets) Dial(string, fabric.Handler) fabric.Conn { return &sink{} }
+func (n *nets) Addr() string                            { return "unix:/nowhere" }
+func (n *nets) Close() error                            { return nil }
+
+// frames encodes frames as the fuzzer varies them: type, epoch, step, length, body.
+func frames(list ...any) (b []byte) {
+	for i := 0; i < len(list); i += 2 {
+		kind := list[i].(uint8)
+		body, ok := list[i+1].([]byte)
+		if !ok {
+			body, _ = json.Marshal(list[i+1])
+		}
+		b = append(b, kind, 1, 1)
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(body)))
+		b = append(b, body...)
+	}
+	return b
+}
+
+// FuzzLink throws frames at a worker, of strangers, members and joiners: it closes the connection or
+// does what they say, and lives on.
+func FuzzLink(f *testing.F) {
+	peer := Member{ID: 8, Name: "peer", Addr: "unix:/peer", Host: "there"}
+	plan := digest(16, nil)
+	greeting := hello{Group: "fuzz", From: peer, Plan: plan}
+	beat, err := protocol.Append(nil, &protocol.Beat{Epoch: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(frames(typeHello, greeting, typeMessage, beat))
+	f.Add(frames(typeHello, greeting, typeJoin, peer, typeWant, wantMessage{0}, typeTake, takeMessage{0, 0, 1}))
+	f.Add(frames(typeHello, hello{Visitor: true}, typeAsk, Question{Status: true}, typeAsk, Question{Drain: "self"}))
+	f.Add(frames(typeHello, hello{Group: "fuzz", From: peer, Plan: 1}, typePlan, planMessage{Elements: 3}, typeMisfit, PlanError{Member: "x"}))
+	f.Add(frames(typeHello, greeting, typeStripe, announcement{Size: 10, Hi: 10}, typePart, []byte("part"), typeHave, haveMessage{0, true}))
+	f.Add(frames(typeHello, greeting, uint8(0x20), []byte("data"), uint8(0x30), []byte("call"), typeWelcome, welcome{}, typeRefuse, refusal{}))
+	f.Add(frames(typeMessage, []byte("no hello")))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		self := Member{ID: 7, Name: "self", Addr: "unix:" + filepath.Join("/nowhere", "self"), Host: "here"}
+		network := &nets{}
+		w, err := Start(context.Background(), Config{
+			Group: "fuzz", Self: self, Founders: []Member{self, peer}, Network: network, Elements: 16, State: newToy(16),
+			Data: Data{Samples: 10, Batch: 2},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close() //nolint:errcheck // that it ends is what counts
+		c := &sink{}
+		h, err := network.accept(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(text) >= 5 {
+			head := fabric.Header{Type: text[0], Epoch: uint64(text[1]), Step: uint64(text[2])}
+			n := min(int(binary.LittleEndian.Uint16(text[3:])), len(text)-5)
+			var body []byte
+			if head.Length = uint32(n); n > 0 {
+				if body, err = h.Body(c, head); err != nil {
+					break
+				}
+				if len(body) != n {
+					t.Fatalf("room for %d of %d bytes", len(body), n)
+				}
+				copy(body, text[5:5+n])
+			}
+			if err = h.Frame(c, head, body); err != nil {
+				break
+			}
+			text = text[5+n:]
+		}
+		w.Status() // the loop has handled everything
+		h.Closed(c, err)
+		w.Status()
+	})
+}
