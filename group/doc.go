@@ -25,31 +25,47 @@
 //
 // # The way through
 //
-//	trainer ──Begin/Ready/Commit──▶ loop ◀──events── connections, timers, authority
-//	                                 │
-//	                                 ├─▶ protocol.Machine   commit token, views   (pure)
-//	                                 ├─▶ ledger.Ledger      which samples         (pure)
-//	                                 ├─▶ reducer            shared memory or ring
+//	trainer ──Begin/Ready/Commit──▶ loop ◀──events── links, timers, authority, lifelines
+//	   ▲                             │
+//	   │ desk: next step, plane,     ├─▶ protocol.Machine   commit token, views        (pure)
+//	   │ stripes to copy, verdict    ├─▶ ledger.Ledger      which samples              (pure)
+//	   └─────────────────────────────┼─▶ plane              shm.Team or collective, and named calls
 //	                                 └─▶ transfer, steplog, status
 //
-// One goroutine, the loop, owns all state; everything else posts events to it. Connections form a
-// mesh over fabric: the younger member of a pair dials, the first frame says who speaks.
+// One goroutine, the loop, owns all state; everything else posts events to it, and it leaves what the
+// trainer's goroutine has to do on a desk: only that one begins reductions and copies stripes of the state,
+// so neither happens while it updates parameters. Links form a mesh over fabric: the younger member of
+// a pair dials, the first frame says who speaks. Frames of data go past the loop to the plane of their
+// epoch; those that come before it is in force wait in their link, within its credit.
+//
+//   - A view: Cancel ends the plane; Install brings the next view; a link to each member; a new plane; the step is
+//     begun again from what is in Gradients.
+//   - A joiner: dials a member, which wishes for it; is in the view with the next step's commit; receives the
+//     results of steps without giving any while its state comes, a stripe from each member; applies them;
+//     takes a share. A worker that was cut off does the same, as another incarnation.
 //
 // # Invariants
 //
 //   - The local gradient is never written by the group; the mean stands in another vector. So a step
 //     whose reduction broke is reduced again from what the survivors have, with their own samples as
 //     the denominator.
-//   - A member tells the trainer of a step's end only when it is committed everywhere it can be.
-//   - A vector's mapping changes only while the trainer is not using it.
+//   - A trainer hears of a step's end only when it is committed for good.
+//   - What a joiner restores is the state after one and the same step from all: the members cannot commit
+//     the next one before it has prepared that, and it does not before all have copied their stripes.
 //   - Each sample of an epoch is used exactly once, whatever views come.
 //   - A worker that was cut off (stopped, partitioned) commits nothing, and comes back as a new
 //     incarnation with the members' state.
 //
 // # Failure
 //
-// A dead connection is suspected at once, a silent one after [Config.Suspect] without heartbeats or
-// data; heartbeats come from the loop, never from the computation, so a slow worker is not a dead one.
-// Errors that end a worker are typed: [DivergedError], [PlanError], [StalledError]...
-// Members' clocks need not agree. Byzantine members are out of scope.
+// A dead connection is suspected at once, as is a local process whose lifeline is cut (package lifeline);
+// a silent member after [Config.Suspect] without heartbeats or data. Heartbeats come from the loop, never
+// from the computation, so a slow worker is not a dead one. Errors that end a worker are typed:
+// [DivergedError], [PlanError], [RefusedError]. A step log that cannot be written is told in
+// [Status].Trouble, and training goes on. Without a majority, or while the [Authority] does not answer, no
+// view can follow one in which a member has died, and [Status].Waiting says so.
+//
+// A joiner whose state takes longer to come than the results that it may keep (two, or 512 MiB) makes the
+// group wait for it. When all members with the whole state die, the state is lost: joiners end with an error.
+// Members' clocks need not agree. Members that lie are out of scope.
 package group
