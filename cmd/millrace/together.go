@@ -155,17 +155,13 @@ func (t *together) addresses() []string {
 
 // trainTogether carries a run through with several workers.
 func (c *console) trainTogether(ctx context.Context, j *job.Job, dir rundir.Dir, l *crew.Launcher) error {
-	at, err := job.Reached(dir)
+	at, origin, err := job.Reached(dir)
 	if err != nil {
 		return err
 	}
-	c.remark("training %s (%s weights) on %s samples of %s with %s; the run is in %s",
-		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), workers(l.Workers), dir.Path())
+	c.introduce(j, dir, at, origin, " with "+workers(l.Workers))
 	if len(l.Join) > 0 {
 		c.remark("joining the workers at %s", strings.Join(l.Join, " "))
-	}
-	if at.Step > 0 {
-		c.remark("going on after step %s of %s", count(int64(at.Step)), count(int64(j.Steps)))
 	}
 	live := crewProgress{newTrainProgress(c, j, at)}
 	l.Observer = live

@@ -17,6 +17,7 @@ import (
 	"millrace.dev/internal/rundir"
 	"millrace.dev/learn/engine/cpu"
 	"millrace.dev/learn/job"
+	"millrace.dev/learn/train"
 )
 
 func trainCommand(c *console) *cobra.Command {
@@ -205,20 +206,7 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 		_ = os.Remove(dir.Path()) // of a new run nothing may have arrived; else it stays
 		return err
 	}
-	if left := j.Set.Skipped; len(left) > 0 {
-		c.remark("%s files were left out, the first one because %s", count(int64(len(left))), left[0])
-	}
-	c.remark("training %s (%s weights) on %s samples of %s; the run is in %s",
-		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), dir.Path())
-	if j.State().Step == 0 && j.FewSteps() {
-		c.remark("so few samples make few steps an epoch: a --batch smaller than %d makes more of them", j.Settings.Batch)
-	}
-	for _, damaged := range j.Origin().Damaged {
-		c.remark("%v; going on from %s", damaged, j.Origin().Path)
-	}
-	if at := j.State(); at.Step > 0 {
-		c.remark("going on after step %s of %s", count(int64(at.Step)), count(int64(j.Steps)))
-	}
+	c.introduce(j, dir, j.State(), j.Origin(), "")
 	live := newTrainProgress(c, j, j.State())
 	r, err := j.Run(ctx, live)
 	live.finish()
@@ -234,6 +222,24 @@ func (c *console) train(ctx context.Context, j *job.Job, dir rundir.Dir, begin f
 		return err
 	}
 	return c.result(r, func(w io.Writer) error { return printTrained(w, r) })
+}
+
+// introduce says what is trained, how, and where it goes on from.
+func (c *console) introduce(j *job.Job, dir rundir.Dir, at train.State, from train.Origin, with string) {
+	if left := j.Set.Skipped; len(left) > 0 {
+		c.remark("%s files were left out, the first one because %s", count(int64(len(left))), left[0])
+	}
+	c.remark("training %s (%s weights) on %s samples of %s%s; the run is in %s",
+		j.Net.Name, count(int64(j.Net.NumParams())), count(int64(j.Samples)), j.DataName(), with, dir.Path())
+	if at.Step == 0 && j.FewSteps() {
+		c.remark("so few samples make few steps an epoch: a --batch smaller than %d makes more of them", j.Settings.Batch)
+	}
+	for _, damaged := range from.Damaged {
+		c.remark("%v; going on from %s", damaged, from.Path)
+	}
+	if at.Step > 0 {
+		c.remark("going on after step %s of %s", count(int64(at.Step)), count(int64(j.Steps)))
+	}
 }
 
 func printTrained(w io.Writer, r *job.Result) error {

@@ -230,14 +230,15 @@ type Part struct {
 	Dir    rundir.Dir
 	Events string // path of the worker's own journal
 	Group  train.Group
+	Joins  bool          // it gets all that it needs to know from others
 	Before time.Duration // that earlier processes worked on the run
 	Began  time.Time     // when those of now did
 	// Decisions are those of the whole run so far.
 	Decisions func() ([]control.Decision, error)
 }
 
-// Work makes the job a part of the run in a directory, which goes on from the newest checkpoint, or
-// from the begin.
+// Work makes the job a part of the run in a directory, which goes on from the newest checkpoint, from
+// the begin, or from where the others are.
 func (j *Job) Work(p Part) error {
 	m, err := p.Dir.Manifest()
 	if err != nil {
@@ -249,15 +250,24 @@ func (j *Job) Work(p Part) error {
 		return err
 	}
 	j.started = p.Began
-	j.trainer, err = train.Resume(j.config)
+	if p.Joins {
+		j.trainer, err = train.New(j.config)
+	} else {
+		j.trainer, err = train.Resume(j.config)
+	}
 	return err
 }
 
-// Reached is where the newest checkpoint of the run in a directory stands.
-func Reached(dir rundir.Dir) (train.State, error) { return train.Newest(Checkpoints(dir)) }
+// Reached is where the newest checkpoint of the run in a directory stands, and which it is.
+func Reached(dir rundir.Dir) (train.State, train.Origin, error) {
+	return train.Newest(Checkpoints(dir))
+}
 
 // Hash is a fingerprint of all numbers of the model and the optimizer.
 func (j *Job) Hash() uint64 { return j.trainer.Hash() }
+
+// Tidy removes what a process that was killed has left in a run's directory, on which none works now.
+func Tidy(dir rundir.Dir) { train.RemoveUnfinished(Checkpoints(dir)) }
 
 // Checkpoints is the directory of a run's checkpoints.
 func Checkpoints(dir rundir.Dir) string { return dir.File(checkpointsDir) }

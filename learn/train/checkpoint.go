@@ -201,8 +201,8 @@ func checkpoints(dir string) ([]string, error) {
 	return paths, err
 }
 
-// removeUnfinished removes what a process that was killed while it wrote has left.
-func removeUnfinished(dir string) {
+// RemoveUnfinished removes what a process that was killed while it wrote a checkpoint has left.
+func RemoveUnfinished(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, ".*"+checkpointSuffix+".tmp"))
 	for _, p := range left {
 		_ = os.Remove(p) // a file that stays only takes up space
@@ -248,17 +248,17 @@ func newestCheckpoint(dir string) (found *checkpoint, damaged []error, err error
 	return nil, nil, &DamagedError{damaged}
 }
 
-// Newest is where the newest intact checkpoint in a directory stands, the begin of a run when
-// there is none.
-func Newest(dir string) (State, error) {
-	c, _, err := newestCheckpoint(dir)
+// Newest is where the newest intact checkpoint in a directory stands, and which it is; the begin of a
+// run when there is none.
+func Newest(dir string) (State, Origin, error) {
+	c, damaged, err := newestCheckpoint(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return State{}, nil
+		return State{}, Origin{}, nil
 	}
 	if err != nil {
-		return State{}, err
+		return State{}, Origin{}, err
 	}
-	return c.State, nil
+	return c.State, Origin{c.path, damaged}, nil
 }
 
 // restore makes the trainer go on where the checkpoint was written. The weights are unchanged

@@ -70,7 +70,9 @@ func New(cfg Config) (*Trainer, error) {
 // beginning when the run ended before the first one. It fails when the checkpoint belongs to
 // another model, optimizer, loss, batch size, data set or seed.
 func Resume(cfg Config) (*Trainer, error) {
-	removeUnfinished(cfg.Dir)
+	if cfg.Group == nil { // else another worker may be writing
+		RemoveUnfinished(cfg.Dir)
+	}
 	c, damaged, missing := newestCheckpoint(cfg.Dir)
 	from := State{}
 	if missing == nil {

@@ -93,7 +93,7 @@ func TestCapacity(t *testing.T) {
 // TestLateMember is silent about the view it came with: the others have written that down.
 func TestLateMember(t *testing.T) {
 	c := chronicle{machine: machine{1, 2}, terms: Terms{Base: 8}, batch: 8, late: true}
-	if _, taken, _ := c.step(time.Now(), group.Result{Step: 9, View: viewOf(2, "w0@a w1@a"), Weight: 8, Algorithm: "ring"}, 1); taken != nil {
-		t.Errorf("it takes down %+v", taken)
+	if change, taken, _ := c.step(time.Now(), group.Result{Step: 9, View: viewOf(2, "w0@a w1@a"), Weight: 8, Algorithm: "ring"}, 1); change != nil || taken != nil {
+		t.Errorf("it takes down %+v, %+v", change, taken)
 	}
 }

@@ -64,7 +64,8 @@ func openSession(dir rundir.Dir, setup Setup) (s session, err error) {
 			s.close(dir)
 		}
 	}()
-	at, err := job.Reached(dir)
+	job.Tidy(dir)
+	at, _, err := job.Reached(dir)
 	if err != nil {
 		return s, err
 	}

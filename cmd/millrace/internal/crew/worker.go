@@ -128,7 +128,8 @@ func (w *worker) run(ctx context.Context, orders io.Reader) (err error) {
 		return err
 	}
 	if err := w.job.Work(job.Part{
-		Dir: w.dir, Events: filepath.Join(home, eventsFile), Group: w.member, Before: before, Began: s.Began,
+		Dir: w.dir, Events: filepath.Join(home, eventsFile), Group: w.member, Joins: len(s.Founders) == 0,
+		Before: before, Began: s.Began,
 		Decisions: func() ([]control.Decision, error) { list, _, err := Decisions(w.dir); return list, err },
 	}); err != nil {
 		return err
