@@ -38,6 +38,7 @@ const (
 	maxLinks   = 2048             // of all kinds
 	gathering  = 30 * time.Second // how long founders wait for one that was never there
 	lingering  = 250 * time.Millisecond
+	startingUp = 5 // times as long as later may a founder be silent before the first step
 	redialLong = time.Second
 	strangers  = 10 * time.Second
 )
@@ -407,6 +408,9 @@ func (lp *loop) checkSilence(member Member, now time.Time) {
 			continue
 		}
 		limit = lp.config.Suspect
+		if m.view.Epoch == 1 && lp.account.Step == lp.config.From.Step {
+			limit *= startingUp
+		}
 		if moved := l.conn.Stats().BytesReceived; moved != l.moved {
 			l.moved = moved
 			l.heard.Store(now.UnixNano())
