@@ -98,6 +98,9 @@ func (c *Cluster) connect(ctx context.Context, config Config) error {
 	if c.own != nil {
 		addresses = nats.DefaultURL
 		options = append(options, nats.InProcessServer(c.own))
+		if c.own.token != "" {
+			options = append(options, nats.Token(c.own.token))
+		}
 	}
 	for {
 		if c.conn, err = nats.Connect(addresses, options...); err == nil {
@@ -189,13 +192,17 @@ func (c *Cluster) Durability() string {
 }
 
 // URL is the address at which other processes reach the same records; empty
-// when the server of our own accepts this process only.
+// when the server of our own accepts this process only. It holds the secret
+// that lets them in, so it is not to be printed or given as an argument.
 func (c *Cluster) URL() string {
 	if c.own == nil {
 		return strings.Join(c.conn.Servers(), ",")
 	}
 	if address := c.own.Addr(); address != nil {
-		return "nats://" + address.String()
+		if c.own.token == "" {
+			return "nats://" + address.String()
+		}
+		return "nats://" + c.own.token + "@" + address.String()
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,7 +23,8 @@ const (
 // embedded is a NATS server in this process and the lock of its directory.
 type embedded struct {
 	*server.Server
-	lock *os.File
+	lock  *os.File
+	token string // without which nobody is let in, as its port is open to all users of the machine; empty with TLS
 }
 
 // startServer starts a server that keeps its records in c.Dir and answers a
@@ -35,6 +37,12 @@ func startServer(c Config) (*embedded, error) {
 	lock, err := lockDir(c.Dir)
 	if err != nil {
 		return nil, err
+	}
+	token := ""
+	if files == nil {
+		if token, err = secret(filepath.Join(c.Dir, "token")); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
 	}
 	options := &server.Options{
 		ServerName:         "millrace",
@@ -50,6 +58,7 @@ func startServer(c Config) (*embedded, error) {
 		TLS:                files != nil,
 		TLSVerify:          files != nil,
 		TLSTimeout:         5,
+		Authorization:      token,
 	}
 	if c.Listen != "" {
 		if options.Host, options.Port, err = hostPort(c.Listen); err != nil {
@@ -64,7 +73,7 @@ func startServer(c Config) (*embedded, error) {
 		s.SetLogger(serverLog{c.Log}, false, false)
 	}
 	s.Start()
-	e := &embedded{s, lock}
+	e := &embedded{s, lock, token}
 	if !s.ReadyForConnections(startTimeout) {
 		e.stop()
 		return nil, fmt.Errorf("cluster's server in %s did not start", c.Dir)
@@ -85,6 +94,19 @@ func hostPort(address string) (string, int, error) {
 		return host, server.RANDOM_PORT, nil
 	}
 	return host, int(port), nil
+}
+
+// secret is what clients show; it is made once, so that they find back to a server that was started anew.
+func secret(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err == nil && len(text) > 0 {
+		return string(text), nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	token := rand.Text()
+	return token, os.WriteFile(path, []byte(token), 0o600)
 }
 
 // lockDir makes the directory and takes it for this process: two servers on one

@@ -27,7 +27,7 @@ type meeting struct {
 	place   Place
 	done    int // members that have committed the step
 	round   int // steps decided
-	verdict Verdict
+	verdicts []Verdict // by round
 	skip    map[int]bool // steps whose gradients are spoilt
 	taken   map[int][]control.Taken
 	state   []byte // of the first member between two steps, for newcomers
@@ -81,6 +81,16 @@ func (s *seat) Leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leaving = true
+	s.changed.Broadcast()
+}
+
+// awaitLeave waits until the member was asked to leave.
+func (s *seat) awaitLeave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.leaving {
+		s.changed.Wait()
+	}
 }
 
 func (s *seat) rank() int {
@@ -141,15 +151,15 @@ func (s *seat) Commit(_ context.Context, own Tally) (Verdict, error) {
 	s.own = own
 	s.log = append(s.log, logged{s.share, own.Rate, own.Hash})
 	s.done++
+	round := s.round
 	if s.done == len(s.members) {
 		s.decide()
 		s.changed.Broadcast()
-	} else {
-		for round := s.round; s.round == round; {
-			s.changed.Wait()
-		}
 	}
-	return s.verdict, nil
+	for s.round == round {
+		s.changed.Wait()
+	}
+	return s.verdicts[round], nil
 }
 
 func (m *meeting) decide() {
@@ -184,7 +194,7 @@ func (m *meeting) decide() {
 			stay = append(stay, s)
 		}
 	}
-	m.members, m.done, m.verdict = stay, 0, v
+	m.members, m.done, m.verdicts = stay, 0, append(m.verdicts, v)
 	m.round++
 }
 
@@ -423,7 +433,10 @@ func TestLeaveInGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	goes.Observe(&atEpoch{1, stop})
+	goes.Observe(&atEpoch{1, func() {
+		stop()
+		b.awaitLeave()
+	}})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := goes.Run(ctx); !errors.Is(err, context.Canceled) {
@@ -479,5 +492,41 @@ func TestReplay(t *testing.T) {
 	}
 	if r.Taken() != 28 || r.Hash() != want.Hash() {
 		t.Errorf("after %d steps the replay stands elsewhere", r.Taken())
+	}
+}
+
+// breaking is a member whose group ends after some steps.
+type breaking struct {
+	*seat
+	steps int
+}
+
+var errBroken = errors.New("the group cannot go on")
+
+func (b *breaking) Begin(ctx context.Context) (Share, error) {
+	if b.steps--; b.steps < 0 {
+		return Share{}, errBroken
+	}
+	share, err := b.seat.Begin(ctx)
+	share.Leader = false
+	return share, err
+}
+
+// TestAbandonedMemberSaves checks that a member which does not lead saves what it knows when its
+// group ends: it may be the last.
+func TestAbandonedMemberSaves(t *testing.T) {
+	cfg := exact(t)
+	cfg.Dir = t.TempDir()
+	cfg.Group = &breaking{newMeeting(100, 16).seat(false), 5}
+	tr, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Run(context.Background()); !errors.Is(err, errBroken) {
+		t.Fatalf("%v", err)
+	}
+	at, _, err := Newest(cfg.Dir)
+	if err != nil || at.Step != 5 {
+		t.Errorf("saved after step %d: %v", at.Step, err)
 	}
 }

@@ -184,7 +184,10 @@ func (t *Trainer) Run(ctx context.Context) error {
 	now := time.Now()
 	t.windowStart, t.epochStart, t.lastSave = now, now, now
 	err := t.train(ctx)
-	t.finish()
+	t.finish(err)
+	if errors.Is(err, ErrLeft) && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return err
 	}
@@ -197,11 +200,8 @@ func (t *Trainer) train(ctx context.Context) error {
 	if t.cfg.Group != nil {
 		// A group is left after a step that all have decided, not in the middle of one.
 		defer context.AfterFunc(ctx, t.cfg.Group.Leave)()
-		err := t.run(ctx, func() error { return t.stepInGroup(context.WithoutCancel(ctx)) })
-		if errors.Is(err, ErrLeft) && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return err
+		whole := context.WithoutCancel(ctx)
+		return t.run(whole, func() error { return t.stepInGroup(whole) })
 	}
 	if len(t.state.Returned) > 0 {
 		return configErrorf("the run was trained by several workers and has samples to make up for: only workers can go on with it")
@@ -366,8 +366,10 @@ func (t *Trainer) save(now time.Time) {
 }
 
 // finish looks back at open decisions and writes the last checkpoint.
-func (t *Trainer) finish() {
+func (t *Trainer) finish(why error) {
 	now := time.Now()
+	// One that ends without having left its group in good order may be the last that has its state.
+	t.leader = t.leader || why != nil && !errors.Is(why, ErrLeft)
 	t.note(t.loop.Finish(uint64(t.state.Step), now))
 	t.save(now)
 }
