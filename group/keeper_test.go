@@ -75,7 +75,7 @@ func (s *keeper) start() {
 		s.t.Fatalf("the membership service does not start: %v", err)
 	}
 	s.url = strings.TrimSpace(line)
-	s.config.Listen = s.url[strings.LastIndex(s.url, "/")+1:] // where it comes back
+	s.config.Listen = s.url[strings.LastIndexAny(s.url, "/@")+1:] // where it comes back
 }
 
 func (s *keeper) kill() {
