@@ -221,7 +221,7 @@ func (lp *loop) act(a protocol.Action) {
 	case protocol.Install:
 		lp.install(a)
 	case protocol.Stalled:
-		lp.config.Logger.Warn("no view follows for now", "worker", lp.self.Name, "reason", a.Reason)
+		lp.config.Logger.Warn(LogStalled, "worker", lp.self.Name, "reason", a.Reason)
 	case protocol.Fenced:
 		lp.fenced(a)
 	case protocol.Failed:

@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// LogStalled is the message of a worker's log when no view can follow for now; its attribute "reason" says
+// why.
+const LogStalled = "no view follows for now"
+
 // Status is a worker's situation, for people.
 type Status struct {
 	Group     string   `json:"group"`

@@ -453,6 +453,33 @@ func TestCrewAllLost(t *testing.T) {
 	r.proof()
 }
 
+// TestNoMajority loses one of two workers where a majority decides: the other cannot go on, says so, and
+// when it is to end it saves what both had. A worker that is stopped does not keep the run from ending.
+func TestNoMajority(t *testing.T) {
+	if short(t) {
+		return
+	}
+	dir := crewDir(t)
+	r := launchNew(t, dir, "half", append(slices.Clone(endless), "--workers", "2", "--membership", "majority", "--checkpoint-every", "1h")...)
+	pids := r.members(2)
+	r.trained(20)
+	r.kill(syscall.SIGKILL, pids["w0"])
+	r.until("it does not say that it stands still", func() bool { return strings.Contains(r.said.String(), "the workers cannot go on now: ") })
+	at := r.step()
+	r.interrupt()
+	r.tells("worker w1 cannot leave the group in good order: it saves and ends")
+	if p := r.proof(); p.Steps < at {
+		t.Errorf("it ended after step %d and saved step %d", at, p.Steps)
+	}
+	s := launch(t, dir, "half", "train", "--resume", "half")
+	s.members(2)
+	s.tells("going on after step ")
+	r = s
+	r.kill(syscall.SIGSTOP, r.members(2)["w1"])
+	r.interrupt()
+	r.proof()
+}
+
 // TestFinisherKilled kills those that have trained to the end, one after the other, while they measure
 // the model and write the results: the last one does it.
 func TestFinisherKilled(t *testing.T) {

@@ -53,7 +53,7 @@ func groupStatusCommand(c *console) *cobra.Command {
 }
 
 func printStatus(w io.Writer, s crew.Status) error {
-	fmt.Fprintf(w, "%s: %d of %s on this machine", s.Run, len(s.Workers), workers(s.Target))
+	fmt.Fprintf(w, "%s: %d of %d workers on this machine", s.Run, len(s.Workers), s.Target)
 	if s.Missing != "" {
 		fmt.Fprintf(w, " (missing %s)", s.Missing)
 	}
@@ -122,7 +122,7 @@ leave after the step under way.`,
 				return err
 			}
 			return c.result(map[string]int{"workers": n}, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%d workers asked for\n", n)
+				_, err := fmt.Fprintln(w, workers(n), "asked for")
 				return err
 			})
 		},

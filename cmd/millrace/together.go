@@ -215,5 +215,10 @@ func (p crewProgress) Skipped(step int, culprit string) {
 	p.line("millrace: step %s is skipped by all: the gradient of %s was not finite", count(int64(step)), culprit)
 }
 
+// Stalled implements crew.Observer.
+func (p crewProgress) Stalled(reason string) {
+	p.line("millrace: the workers cannot go on now: %s", reason)
+}
+
 // Remark implements crew.Observer.
 func (p crewProgress) Remark(format string, args ...any) { p.line("millrace: "+format, args...) }

@@ -8,7 +8,6 @@ import (
 
 	"millrace.dev/control"
 	"millrace.dev/group"
-	"millrace.dev/group/reduce"
 	"millrace.dev/learn/train"
 )
 
@@ -30,9 +29,10 @@ type machine struct{ threads, cores int }
 type chronicle struct {
 	machine machine
 	terms   Terms
-	batch   int  // Settings.Batch
-	bytes   int  // of the vector that is reduced
-	late    bool // others have noted how it came to the first view
+	batch   int    // Settings.Batch
+	bytes   int    // of the vector that is reduced
+	name    string // of the member
+	late    bool   // others have noted how it came to the first view
 
 	view      group.View // of the last step, empty before the first
 	algorithm string
@@ -44,6 +44,7 @@ type chronicle struct {
 type moment struct {
 	at      time.Time
 	samples uint64
+	wait    time.Duration // until it was decided, when all was computed here
 }
 
 // Steps that a throughput is measured over.
@@ -62,15 +63,15 @@ const (
 	policyFinite   = "finite gradients"
 )
 
-// step notes a decided step, whose learning rate was scaled, and returns what was decided before it.
-func (c *chronicle) step(now time.Time, r group.Result, scale float64) (change *Change, taken []control.Taken, signals []control.Signal) {
+// step notes a decided step, for which this member waited and whose learning rate was scaled, and returns what was decided before it.
+func (c *chronicle) step(now time.Time, wait time.Duration, r group.Result, scale float64) (change *Change, taken []control.Taken, signals []control.Signal) {
 	if c.view.Epoch != r.View.Epoch {
 		change, taken, signals = c.enter(now, r, scale)
 	}
 	if r.Outcome == group.Skip && r.Weight > 0 {
 		taken = append(taken, c.skip(r))
 	}
-	if c.recent = append(c.recent, moment{now, r.Weight}); len(c.recent) > manySteps {
+	if c.recent = append(c.recent, moment{now, r.Weight, wait}); len(c.recent) > manySteps {
 		c.recent = slices.Delete(c.recent, 0, 1)
 	}
 	return change, taken, signals
@@ -81,7 +82,7 @@ func (c *chronicle) enter(now time.Time, r group.Result, scale float64) (*Change
 	before := c.view
 	n, was := len(r.View.Members), len(before.Members)
 	change := &Change{
-		Step: int(r.Step), View: r.View.Epoch, Reason: reason(before, r.View, r.Reason), Batch: c.terms.batch(c.batch, n),
+		Step: int(r.Step), View: r.View.Epoch, Reason: c.reason(before, r.View, r.Reason), Batch: c.terms.batch(c.batch, n),
 	}
 	for _, m := range r.View.Members {
 		change.Members = append(change.Members, m.Name)
@@ -103,7 +104,7 @@ func (c *chronicle) enter(now time.Time, r group.Result, scale float64) (*Change
 	}
 	taken := []control.Taken{workers}
 	if r.Algorithm != c.algorithm && r.Algorithm != "" && n > 1 {
-		taken = append(taken, topology(r, c.bytes))
+		taken = append(taken, topology(r, c.meanWait()))
 		c.algorithm = r.Algorithm
 	}
 	c.view, c.recent = r.View, c.recent[:0]
@@ -124,8 +125,11 @@ func (x *Change) sharing(t Terms, was int) string {
 
 // reason says what the step from one view to another is: in the words of the group where that knows
 // of one change only, else by the names.
-func reason(before, after group.View, words string) string {
-	if before.Epoch == 0 || after.Epoch == before.Epoch+1 && words != "" {
+func (c *chronicle) reason(before, after group.View, words string) string {
+	if before.Epoch == 0 {
+		return strings.Replace(words, "this worker", c.name, 1)
+	}
+	if after.Epoch == before.Epoch+1 && words != "" {
 		return words
 	}
 	var parts []string
@@ -164,6 +168,17 @@ func (c *chronicle) expectThroughput(after group.View) *control.Expectation {
 	}
 }
 
+// meanWait is what the steps of the view before were waited for, 0 if there were few.
+func (c *chronicle) meanWait() (mean time.Duration) {
+	if len(c.recent) < fewSteps {
+		return 0
+	}
+	for _, m := range c.recent {
+		mean += m.wait / time.Duration(len(c.recent))
+	}
+	return mean
+}
+
 // lookAhead is the time in seconds over which a change is looked back at, about.
 const lookAhead = 10
 
@@ -180,25 +195,18 @@ func (m machine) capacity(v group.View) float64 {
 	return float64(sum)
 }
 
-// topology is the choice of how gradients are added up.
-func topology(r group.Result, bytes int) control.Taken {
+// topology is the choice of how gradients are added up. It should not make the members wait longer at
+// the end of a step than they did before, if that was measured.
+func topology(r group.Result, wait time.Duration) control.Taken {
 	t := control.Taken{Policy: policyTopology, Subject: train.SettingReduction, Proposal: control.Proposal{
 		New: control.Word(r.Algorithm), Reason: r.Choice,
 	}}
-	if r.Algorithm == reduce.Shared.String() {
+	if wait > 0 {
 		t.Expect = &control.Expectation{
-			Signal: train.SignalWait, Unit: "ms", Statistic: control.Lowest,
-			Value: 1000 * sharedTime(len(r.View.Members), bytes), Horizon: 2000,
+			Signal: train.SignalWait, Unit: "ms", Statistic: control.Median, Value: 1000 * wait.Seconds(), Horizon: 2000,
 		}
 	}
 	return t
-}
-
-// sharedTime is how long a reduction in shared memory takes in seconds where nobody is waited for:
-// each member reads its n-th of all gradients and writes the result, and three messages announce that.
-func sharedTime(n, bytes int) float64 {
-	const perByte, perMessage = 0.2e-9, 20e-6
-	return 3*perMessage + perByte*float64(bytes)*float64(n+1)/float64(n)
 }
 
 // skip is the decision to pass over a step.

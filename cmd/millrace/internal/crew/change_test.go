@@ -29,13 +29,13 @@ func viewOf(epoch uint64, members string) group.View {
 // TestChronicle follows steps through views, and wants a decision at each change with what it should
 // bring.
 func TestChronicle(t *testing.T) {
-	c := chronicle{machine: machine{threads: 1, cores: 2}, terms: Terms{PerWorker: true, Base: 32}, batch: 8, bytes: 4e6}
+	c := chronicle{machine: machine{threads: 1, cores: 2}, terms: Terms{PerWorker: true, Base: 32}, batch: 8}
 	now := time.Unix(1e9, 0)
 	step := uint64(0)
 	next := func(after time.Duration, v group.View, reason, algorithm string) (*Change, []control.Taken, []control.Signal) {
 		now, step = now.Add(after), step+1
 		scale := float64(len(v.Members)) / 4
-		return c.step(now, group.Result{
+		return c.step(now, time.Millisecond, group.Result{
 			Step: step, Outcome: group.Apply, View: v, Weight: uint64(8 * len(v.Members)), Reason: reason, Algorithm: algorithm, Choice: "as all share it",
 			Reports: []group.Told{{Report: group.Report{Rate: 0.1 * scale}}},
 		}, scale)
@@ -69,11 +69,11 @@ func TestChronicle(t *testing.T) {
 	if change.Reason != "w0 is out" || taken[0].Expect != nil {
 		t.Errorf("after two views: %+v, %+v", change, taken)
 	}
-	if len(taken) != 2 || taken[1].Subject != train.SettingReduction || taken[1].New != control.Word("shared") || taken[1].Expect == nil {
+	if len(taken) != 2 || taken[1].Subject != train.SettingReduction || taken[1].New != control.Word("shared") || taken[1].Expect != nil {
 		t.Errorf("another reduction: %+v", taken)
 	}
 	// A step with numbers that are none.
-	_, taken, _ = c.step(now, group.Result{Step: 99, Outcome: group.Skip, View: two, Weight: 8, Reports: []group.Told{
+	_, taken, _ = c.step(now, time.Millisecond, group.Result{Step: 99, Outcome: group.Skip, View: two, Weight: 8, Reports: []group.Told{
 		{Name: "w1", Report: group.Report{NonFinite: true}}, {Name: "w3"},
 	}}, 1)
 	if len(taken) != 1 || taken[0].New != control.Number(1) || taken[0].Reason != "the gradient of w1 was not finite: step 99 changes nothing anywhere" {
@@ -93,7 +93,7 @@ func TestCapacity(t *testing.T) {
 // TestLateMember is silent about the view it came with: the others have written that down.
 func TestLateMember(t *testing.T) {
 	c := chronicle{machine: machine{1, 2}, terms: Terms{Base: 8}, batch: 8, late: true}
-	if change, taken, _ := c.step(time.Now(), group.Result{Step: 9, View: viewOf(2, "w0@a w1@a"), Weight: 8, Algorithm: "ring"}, 1); change != nil || taken != nil {
+	if change, taken, _ := c.step(time.Now(), 0, group.Result{Step: 9, View: viewOf(2, "w0@a w1@a"), Weight: 8, Algorithm: "ring"}, 1); change != nil || taken != nil {
 		t.Errorf("it takes down %+v, %+v", change, taken)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // child is a worker process as its parent sees it.
@@ -21,10 +22,12 @@ type child struct {
 	orders *json.Encoder
 	errors *tail
 
-	leaving bool   // was asked to
-	left    string // why it says that it left
-	trained bool
-	failed  *failure
+	leaving   bool      // was asked to
+	leaveBy   time.Time // when it is to end at once, if it has not left
+	dismissed bool      // its input has ended
+	left      string    // why it says that it left
+	trained   bool
+	failed    *failure
 }
 
 // event is what happens to a child: a word, or its end.
@@ -66,20 +69,28 @@ func start(program string, spec Spec, events chan<- event, running *sync.WaitGro
 	return c, nil
 }
 
-// leave asks the child to leave its group after the step under way.
-func (c *child) leave() {
+// leave asks the child to leave its group after the step under way, which must not take longer than
+// until a time.
+func (c *child) leave(by time.Time) {
 	if c.leaving {
 		return // a second signal would end it at once
 	}
-	c.leaving = true
+	c.leaving, c.leaveBy = true, by
 	_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 }
 
 // order gives an order; a child that has ended gets none.
 func (c *child) order(o order) { _ = c.orders.Encode(o) }
 
-// dismiss ends the child's input, which it takes for the end of its parent.
-func (c *child) dismiss() { _ = c.in.Close() }
+// dismiss ends the child's input, which it takes for the end of its parent: one that is leaving saves and
+// ends at once.
+func (c *child) dismiss() {
+	c.dismissed = true
+	_ = c.in.Close()
+}
+
+// kill ends the child.
+func (c *child) kill() { _ = c.cmd.Process.Kill() } // it may have ended
 
 // end says in words how a child that has ended did so.
 func (c *child) end() string {

@@ -19,12 +19,12 @@
 // A run that workers have trained holds, besides what every run does,
 //
 //	group.json              while it goes on: where its launcher can be asked
-//	workers/sessions.json   one entry for each launcher that worked on it
-//	workers/NAME/           a worker's journal and its log of steps
+//	workers/1, 2, …         one for each launcher that worked on it: session.json, and in a
+//	                        directory for each worker its journal and its log of steps
 //
 // # Invariants
 //
 // At any time at most one worker writes what the run leaves behind; what a run leaves is that of a
-// run of one process. A child that dies takes nothing with it that the others need. A worker never
-// outlives its parent by more than a few seconds.
+// run of one process. A child that dies takes nothing with it that the others need. A worker that runs
+// does not outlive its parent by more than a few seconds.
 package crew

@@ -66,6 +66,7 @@ type Observer interface {
 	train.Observer
 	Changed(Change)
 	Skipped(step int, culprit string)
+	Stalled(reason string)
 	Remark(format string, args ...any)
 }
 
@@ -76,8 +77,12 @@ const MaxWorkers = 256
 // told to: the run can go on later.
 var ErrAllLeft = errors.New("all workers have left")
 
-// lastWait is how long workers whose work is done may take to end.
-const lastWait = 10 * time.Second
+// How long workers may take: to leave, besides some steps, as what is left of the group may let nobody
+// leave; and to end when their work is done.
+const (
+	leaveWait = 10 * time.Second
+	lastWait  = 10 * time.Second
+)
 
 // Run trains to the end and returns what the run brought. When ctx ends all workers leave after the
 // step under way, and it returns ctx's error: the run can go on later.
@@ -159,7 +164,7 @@ func (l *Launcher) close() {
 	}
 	for _, c := range l.children {
 		c.dismiss()
-		_ = c.cmd.Process.Kill() // one that has ended is not there any more
+		c.kill()
 	}
 	for len(l.children) > 0 {
 		if e := <-l.events; e.ended {

@@ -25,6 +25,7 @@ type word struct {
 	Epoch   *epochWord      `json:"epoch,omitempty"`
 	Change  *Change         `json:"change,omitempty"`
 	Skip    *skipWord       `json:"skip,omitempty"`
+	Stalled string          `json:"stalled,omitempty"` // why no list of members can follow
 	Trouble string          `json:"trouble,omitempty"` // what could not be written; training goes on
 	Trained bool            `json:"trained,omitempty"` // the training has ended
 	Result  *job.Result     `json:"result,omitempty"`

@@ -42,7 +42,6 @@ func (m *Member) Join(n int, from train.Place, t train.Transfer) (local, mean []
 	c := m.config
 	c.Elements, c.State = n, &state{transfer: t}
 	c.From = group.Progress{Step: uint64(from.Step), Ledger: ledgerOf(from)}
-	m.chronicle.bytes = 4 * n
 	w, err := group.Start(m.ctx, c)
 	if err != nil {
 		return nil, nil, err
@@ -76,6 +75,7 @@ func (m *Member) Ready(lo, hi int) { m.step.Ready(lo, hi) }
 
 // Commit implements train.Group.
 func (m *Member) Commit(ctx context.Context, own train.Tally) (train.Verdict, error) {
+	ready := time.Now()
 	r, err := m.step.Commit(ctx, group.Report{
 		Loss: own.Loss(), Norm2: own.Norm2, Correct: uint64(own.Correct), InTop: uint64(own.InTop),
 		NonFinite: !own.Finite, Hash: own.Hash, Rate: own.Rate,
@@ -99,14 +99,14 @@ func (m *Member) Commit(ctx context.Context, own train.Tally) (train.Verdict, er
 	if !v.Apply {
 		v.Culprit = culprit(r)
 	}
-	m.note(r, &v)
+	m.note(time.Since(ready), r, &v)
 	return v, nil
 }
 
 // note takes down what the step means for the group.
-func (m *Member) note(r group.Result, v *train.Verdict) {
+func (m *Member) note(wait time.Duration, r group.Result, v *train.Verdict) {
 	var change *Change
-	change, v.Taken, v.Signals = m.chronicle.step(time.Now(), r, m.step.RateScale)
+	change, v.Taken, v.Signals = m.chronicle.step(time.Now(), wait, r, m.step.RateScale)
 	var skip *skipWord
 	if v.Culprit != "" {
 		skip = &skipWord{int(r.Step), v.Culprit}

@@ -12,6 +12,9 @@ import (
 type shown struct {
 	step, epoch, skip int
 	view              uint64
+	stalled           string
+	at                time.Time     // of the step
+	perStep           time.Duration // at last
 }
 
 // loop handles what happens until all workers have ended.
@@ -31,17 +34,24 @@ func (l *Launcher) loop(ctx context.Context) {
 			done = nil
 			l.interrupted = true
 			for _, c := range l.children {
-				c.leave()
+				c.leave(l.leaveBy())
 			}
 		}
 	}
 }
 
+// leaveBy is when one that is asked to leave now should have done so.
+func (l *Launcher) leaveBy() time.Time { return time.Now().Add(leaveWait + 3*l.shown.perStep) }
+
 // tick does what is due.
 func (l *Launcher) tick(now time.Time) {
-	if l.closing && now.After(l.closeBy) {
-		for _, c := range l.children {
-			_ = c.cmd.Process.Kill() // it may have ended
+	for _, c := range l.children {
+		switch {
+		case l.closing && now.After(l.closeBy) || c.leaving && now.After(c.leaveBy.Add(lastWait)):
+			c.kill()
+		case c.leaving && !c.dismissed && now.After(c.leaveBy):
+			l.Observer.Remark("worker %s cannot leave the group in good order: it saves and ends", c.name)
+			c.dismiss()
 		}
 	}
 	if l.closing || l.interrupted || l.finisher != nil {
@@ -61,7 +71,7 @@ func (l *Launcher) handle(e event) {
 	switch w := e.word; {
 	case e.ended:
 		l.ended(c)
-	case w.Window != nil || w.Epoch != nil || w.Change != nil || w.Skip != nil:
+	case w.Window != nil || w.Epoch != nil || w.Change != nil || w.Skip != nil || w.Stalled != "":
 		l.show(w)
 	case w.Trouble != "":
 		l.Observer.WriteFailed(errors.New(w.Trouble))
@@ -82,7 +92,10 @@ func (l *Launcher) handle(e event) {
 func (l *Launcher) show(w word) {
 	was := &l.shown
 	if p := w.Window; p != nil && p.Step > was.step {
-		was.step = p.Step
+		if steps := p.Step - was.step; was.step > 0 {
+			was.perStep = min(time.Since(was.at)/time.Duration(steps), time.Hour)
+		}
+		was.step, was.at, was.stalled = p.Step, time.Now(), ""
 		l.Observer.Window(*p)
 	}
 	if e := w.Epoch; e != nil && e.Number > was.epoch {
@@ -92,6 +105,10 @@ func (l *Launcher) show(w word) {
 	if s := w.Skip; s != nil && s.Step > was.skip {
 		was.skip = s.Step
 		l.Observer.Skipped(s.Step, s.Culprit)
+	}
+	if w.Stalled != "" && w.Stalled != was.stalled {
+		was.stalled = w.Stalled
+		l.Observer.Stalled(w.Stalled)
 	}
 	if c := w.Change; c != nil && c.View > was.view {
 		if was.view = c.View; c.View > 1 {
@@ -156,11 +173,18 @@ func (l *Launcher) ended(c *child) {
 			l.target.fewer(1)
 			l.Observer.Remark("worker %s has left: %s", c.name, c.left)
 		}
+	case c.leaving:
+		l.tellDown(c)
 	default:
-		for _, x := range l.children {
-			x.order(order{Down: c.name})
-		}
+		l.tellDown(c)
 		l.lose(c)
+	}
+}
+
+// tellDown tells the others that a child has ended, before they notice it themselves.
+func (l *Launcher) tellDown(c *child) {
+	for _, x := range l.children {
+		x.order(order{Down: c.name})
 	}
 }
 
@@ -212,7 +236,7 @@ func (l *Launcher) resize(n int) error {
 	}
 	l.target.resize(n, time.Now())
 	for i := len(l.children) - 1; i >= 0 && l.staying() > n; i-- {
-		l.children[i].leave()
+		l.children[i].leave(l.leaveBy())
 	}
 	l.tick(time.Now())
 	return nil
@@ -232,7 +256,7 @@ func (l *Launcher) drain(name string) error {
 		if name == "" || c.name == name {
 			found = true
 			if !c.leaving {
-				c.leave()
+				c.leave(l.leaveBy())
 				l.target.fewer(1)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -183,7 +184,7 @@ func (w *worker) outlive(ctx context.Context, leave func()) {
 func (w *worker) chronicle() chronicle {
 	s := &w.spec.Settings
 	return chronicle{
-		machine: machine{s.Threads, runtime.NumCPU()}, terms: w.spec.Terms, batch: w.job.Settings.Batch, late: w.spec.Late,
+		machine: machine{s.Threads, runtime.NumCPU()}, terms: w.spec.Terms, batch: w.job.Settings.Batch, name: w.spec.Name, late: w.spec.Late,
 	}
 }
 
@@ -200,7 +201,7 @@ func (w *worker) config(ctx context.Context, log *steplog.Writer) (c group.Confi
 			Samples: uint64(w.job.Samples), Batch: uint64(w.job.Settings.Batch),
 			PerWorker: s.Terms.PerWorker, Base: uint64(s.Terms.Base),
 		},
-		About: about, Log: log,
+		About: about, Log: log, Logger: slog.New(stallTeller{slog.DiscardHandler, w}),
 	}
 	network, err := w.keys.network(s.Name)
 	if err != nil {
@@ -217,6 +218,28 @@ func (w *worker) config(ctx context.Context, log *steplog.Writer) (c group.Confi
 	}
 	c.Authority = group.ByRegister(service.Register("groups/" + s.Group))
 	return c, func() { _ = network.Close(); service.Close() }, nil
+}
+
+// stallTeller tells the parent why a group stands still.
+type stallTeller struct {
+	slog.Handler
+	worker *worker
+}
+
+// Enabled implements slog.Handler.
+func (stallTeller) Enabled(_ context.Context, l slog.Level) bool { return l == slog.LevelWarn }
+
+// Handle implements slog.Handler.
+func (h stallTeller) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == group.LogStalled {
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == "reason" {
+				h.worker.say(word{Stalled: a.Value.String()})
+			}
+			return true
+		})
+	}
+	return nil
 }
 
 // noticed tells the parent of a change of the members and of a skipped step.
