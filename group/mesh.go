@@ -38,7 +38,6 @@ const (
 	maxLinks   = 2048             // of all kinds
 	gathering  = 30 * time.Second // how long founders wait for one that was never there
 	lingering  = 250 * time.Millisecond
-	startingUp = 5 // times as long as later may a founder be silent before the first step
 	redialLong = time.Second
 	strangers  = 10 * time.Second
 )
@@ -64,59 +63,6 @@ func (m *mesh) reset() {
 	m.suspected, m.lost = map[ID]bool{}, map[ID]bool{}
 	m.dialed, m.joined = map[ID]dialing{}, map[ID]time.Time{}
 	m.watched = map[ID]*lifeline.Watched{}
-}
-
-// live opens the line of an incarnation.
-func (m *mesh) live() {
-	line, err := lifeline.Open(uint64(m.lp.self.ID))
-	if err != nil {
-		m.lp.config.Logger.Info("the death of this worker is seen when its connections close", "err", err)
-		return
-	}
-	m.line = line
-}
-
-// watch looks after the line of a worker on this machine.
-func (m *mesh) watch(who Member) {
-	if _, already := m.watched[who.ID]; already || who.Host != m.lp.self.Host || m.line == nil {
-		return
-	}
-	m.watched[who.ID] = nil
-	lp, incarnation := m.lp, m.lp.incarnation
-	lp.w.running.Go(func() {
-		w, err := lifeline.Watch(uint64(who.ID), func() {
-			lp.w.inbox.post(func() {
-				if lp.incarnation == incarnation {
-					lp.suspect(who.ID, "its process has ended")
-				}
-			})
-		})
-		if err != nil {
-			return // the end of its connections has to do
-		}
-		taken := lp.w.hand(func(lp *loop) {
-			if _, still := m.watched[who.ID]; still && lp.incarnation == incarnation {
-				m.watched[who.ID] = w
-			} else {
-				w.Close() //nolint:errcheck // nothing is lost with it
-			}
-		})
-		if !taken {
-			w.Close() //nolint:errcheck
-		}
-	})
-}
-
-// unwatch ends the watch over some workers.
-func (m *mesh) unwatch(whom func(ID) bool) {
-	for id, w := range m.watched {
-		if whom(id) {
-			delete(m.watched, id)
-			if w != nil {
-				w.Close() //nolint:errcheck // nothing is lost with it
-			}
-		}
-	}
 }
 
 func (m *mesh) close() {
@@ -257,33 +203,6 @@ func (m *mesh) patience() time.Duration {
 	return m.lp.config.Suspect
 }
 
-// suspect tells the machine that a worker is gone, and closes what is left of it.
-func (lp *loop) suspect(id ID, reason string) {
-	m := &lp.mesh
-	if lp.machine == nil {
-		return
-	}
-	if r := m.view.Rank(id); r >= 0 && !m.suspected[id] {
-		name := m.view.Members[r].Name
-		m.suspected[id] = true
-		lp.reason = fmt.Sprintf("%s was lost: %s", name, reason)
-		lp.config.Logger.Warn("a member is lost", "worker", lp.self.Name, "member", name, "reason", reason)
-	}
-	for _, l := range m.links[id] {
-		l.conn.Close(errors.New(reason))
-	}
-	lp.handle(protocol.Suspect{ID: id})
-}
-
-func (lp *loop) peerDown(name, reason string) {
-	for _, m := range lp.mesh.view.Members {
-		if m.Name == name && m.ID != lp.self.ID {
-			lp.suspect(m.ID, reason)
-			return
-		}
-	}
-}
-
 // say sends a message of the machine.
 func (m *mesh) say(to Member, msg protocol.Message) {
 	body, err := protocol.Append(nil, msg)
@@ -336,88 +255,12 @@ func (m *mesh) connect() {
 	}
 }
 
-// beat says that this worker lives, and looks who else does.
-func (lp *loop) beat() {
-	m := &lp.mesh
-	now := time.Now()
-	gap := now.Sub(m.lastBeat)
-	m.lastBeat = now
-	m.sweep(now)
-	if lp.machine == nil {
-		lp.joining.tick(lp)
-		return
-	}
-	m.connect()
-	for _, member := range m.view.Members {
-		if member.ID != lp.self.ID && len(m.links[member.ID]) > 0 {
-			m.say(member, &protocol.Beat{Epoch: m.view.Epoch})
-		}
-	}
-	if gap > lp.config.Suspect/2 {
-		m.excuse(now) // this process itself stood still
-	}
-	for _, member := range m.view.Members {
-		lp.checkSilence(member, now)
-	}
-	lp.joining.tick(lp)
-	lp.impatient()
-	if lp.broken != nil && now.Sub(lp.brokenSince) > 2*lp.config.Suspect && len(m.suspected) == 0 {
-		lp.fail(lp.broken)
-	}
-}
-
 // sweep ends connections over which nobody has said who it is.
 func (m *mesh) sweep(now time.Time) {
 	for l := range m.all {
 		if l.to == 0 && l.peer.Load() == nil && now.Sub(l.made) > strangers {
 			l.conn.Close(errors.New("it does not say who it is"))
 		}
-	}
-}
-
-// heard is when a member was heard last.
-func (m *mesh) heard(id ID) time.Time {
-	last := m.joined[id]
-	for _, l := range m.links[id] {
-		if at := time.Unix(0, l.heard.Load()); at.After(last) {
-			last = at
-		}
-	}
-	return last
-}
-
-// excuse takes everybody for just heard.
-func (m *mesh) excuse(now time.Time) {
-	for l := range m.all {
-		l.heard.Store(now.UnixNano())
-	}
-	for id := range m.joined {
-		m.joined[id] = now
-	}
-}
-
-// checkSilence suspects a member that has sent nothing for too long.
-func (lp *loop) checkSilence(member Member, now time.Time) {
-	m := &lp.mesh
-	if member.ID == lp.self.ID || m.suspected[member.ID] {
-		return
-	}
-	limit := m.patience()
-	for _, l := range m.links[member.ID] {
-		if l.peer.Load() == nil {
-			continue
-		}
-		limit = lp.config.Suspect
-		if m.view.Epoch == 1 && lp.account.Step == lp.config.From.Step {
-			limit *= startingUp
-		}
-		if moved := l.conn.Stats().BytesReceived; moved != l.moved {
-			l.moved = moved
-			l.heard.Store(now.UnixNano())
-		}
-	}
-	if silent := now.Sub(m.heard(member.ID)); silent > limit {
-		lp.suspect(member.ID, fmt.Sprintf("nothing was heard of it for %v", silent.Round(time.Millisecond)))
 	}
 }
 
