@@ -52,6 +52,7 @@ one program that connects to --socket. See python/README.md for programs.`,
 	f.StringVar(&h.Service, "cluster", "", "keep the membership in this NATS cluster, as in nats://host:4222 (several with commas)")
 	f.StringVar(&h.Listen, "listen", "", "let other machines join at this `host:port`, the further workers at the ports after it")
 	f.StringVar(&h.Keys, "keys", "", "`directory` of the keys made by millrace cluster keys, needed beyond this machine")
+	f.StringVar(&h.Notice, "notice", "", noticeHelp)
 	f.StringVar(&h.Logs, "log", "", "write the log of steps below this `directory`")
 	complete(cmd, map[string][]string{"membership": {"service", "majority"}})
 	return cmd

@@ -31,6 +31,9 @@ type together struct {
 	notice      string
 }
 
+// noticeHelp explains where notices come from.
+const noticeHelp = "leave in good order once this machine will be taken: as the cloud aws, gcp or azure tells, or once this `file` appears or this URL answers 200"
+
 func togetherFlags(cmd *cobra.Command) *together {
 	t := &together{cmd: cmd}
 	f := cmd.Flags()
@@ -41,7 +44,7 @@ func togetherFlags(cmd *cobra.Command) *together {
 	f.StringVar(&t.listen, "listen", "", "reach this machine's workers at this `host:port` and the ports after it, so that others can join")
 	f.StringVar(&t.keys, "keys", "", "this machine's keys, made by millrace cluster keys and needed beyond this machine: `directory/name`")
 	f.StringSliceVar(&t.join, "join", nil, "join the workers at these `addresses`; what is trained, they tell")
-	f.StringVar(&t.notice, "notice", "", "leave in good order once this `file` appears or this URL answers 200, as clouds do before they take a machine")
+	f.StringVar(&t.notice, "notice", "", noticeHelp)
 	complete(cmd, map[string][]string{"global-batch": {"fixed", "per-worker"}, "membership": {"service", "majority"}})
 	return t
 }

@@ -20,6 +20,7 @@ import (
 	"millrace.dev/fabric"
 	"millrace.dev/fabric/keys"
 	"millrace.dev/group"
+	"millrace.dev/group/notice"
 	"millrace.dev/group/steplog"
 )
 
@@ -43,6 +44,7 @@ type Host struct {
 	// Majority makes a majority of the members decide. Else, without Service, the host keeps the
 	// register itself.
 	Majority bool
+	Notice   string // whence comes notice that the machine will be taken, as notice.From names it; empty: nowhere
 	Logs     string // directory of the workers' step logs; empty: none
 
 	Stdout, Stderr io.Writer // of the programs
@@ -77,8 +79,8 @@ type hosted struct {
 	leaving bool
 }
 
-// Run serves the workers until their programs have ended. When ctx ends they leave after the step
-// under way. The error is that of a worker if all have failed.
+// Run serves the workers until their programs have ended. When ctx ends, or notice is given, they leave
+// after the step under way. The error is that of a worker if all have failed.
 func (h *Host) Run(ctx context.Context) (s Summary, err error) {
 	if err := h.check(); err != nil {
 		return s, err
@@ -268,6 +270,11 @@ func (h *Host) serve(ctx context.Context, workers []*hosted) (Summary, error) {
 			founders = append(founders, w.member)
 		}
 	}
+	ctx, leave := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { h.watchNotices(ctx, leave) })
+	defer watch.Wait()
+	defer leave()
 	stop := context.AfterFunc(ctx, func() {
 		for _, w := range workers {
 			w.leave()
@@ -298,6 +305,25 @@ func (h *Host) serve(ctx context.Context, workers []*hosted) (Summary, error) {
 		return s, errs[0]
 	}
 	return s, nil
+}
+
+// watchNotices makes all workers leave when the machine will be taken.
+func (h *Host) watchNotices(ctx context.Context, leave func()) {
+	source := notice.From(h.Notice)
+	if source == nil {
+		return
+	}
+	failed := false
+	words, err := notice.Watch(ctx, source, time.Second, func(err error) {
+		if !failed {
+			h.Remark("asking for notices: %v", err)
+		}
+		failed = true
+	})
+	if err == nil {
+		h.Remark("the workers leave: %s", words)
+		leave()
+	}
 }
 
 // leave makes the worker leave its group.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,9 +13,13 @@ import (
 	"millrace.dev/group/steplog"
 )
 
-const programVariable = "MILLRACE_TEST_PROGRAM"
+const (
+	programVariable = "MILLRACE_TEST_PROGRAM"
+	noticeVariable  = "MILLRACE_TEST_NOTICE"
+)
 
-// TestProgram is a worker's program when a host has started this binary: it takes ten steps, or fails.
+// TestProgram is a worker's program when a host has started this binary: it takes ten steps,
+// or steps until it is to leave, or fails.
 func TestProgram(t *testing.T) {
 	switch os.Getenv(programVariable) {
 	case "":
@@ -31,9 +36,19 @@ func TestProgram(t *testing.T) {
 	x := &client{t: t, c: c}
 	x.say(request{Type: "hello", Version: Version, Elements: 100})
 	x.hear("started")
-	for range 10 {
+	for i := 0; os.Getenv(programVariable) != "trains" || i < 10; i++ {
 		x.say(request{Type: "begin"})
-		x.hear("step")
+		if a := x.next(); a.Type == "left" {
+			break
+		} else if a.Type != "step" {
+			t.Fatalf("begin is answered by %+v", a)
+		}
+		if i == 3 && os.Getenv(programVariable) == "endless" {
+			notice := os.Getenv(noticeVariable)
+			if err := os.WriteFile(notice, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		x.say(request{Type: "commit", Samples: 1})
 		x.hear("result")
 	}
@@ -64,6 +79,20 @@ func TestHost(t *testing.T) {
 	records, err := steplog.Merge(h.Logs+"/w0", h.Logs+"/w1")
 	if err != nil || len(records) != 10 || records[9].Weight != 2 {
 		t.Fatalf("%d steps, %v", len(records), err)
+	}
+}
+
+// TestNotice: workers that would train for ever leave once a file says that the machine will be taken.
+func TestNotice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notice")
+	t.Setenv(programVariable, "endless")
+	t.Setenv(noticeVariable, path)
+	var said bytes.Buffer
+	h := newHost(t, 2, &said)
+	h.Notice = path
+	s, err := h.Run(context.Background())
+	if err != nil || s.Lost != 0 || !strings.Contains(said.String(), "the workers leave") {
+		t.Fatalf("%+v, %v, %s", s, err, &said)
 	}
 }
 

@@ -1,7 +1,8 @@
 // Package notice watches for a cloud's notice that this machine will be taken away soon, so that a
 // worker can leave its group in good order while there is time.
 //
-// A [Source] is asked again and again; [Watch] returns with its words once it has given notice. A
+// A [Source] is asked again and again; [Watch] returns with its words once it has given notice. Sources
+// are a file, an address, and the metadata services of AWS, Azure and Google ([From]). A
 // source that cannot be asked has given none: the error is told and the next question follows.
 package notice
 
@@ -76,28 +77,34 @@ const (
 func (h HTTP) Ask(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL, nil)
-	if err != nil {
-		return "", err
-	}
-	if h.Header != nil {
-		request.Header = h.Header.Clone()
-	}
 	client := h.Client
 	if client == nil {
 		client = http.DefaultClient
 	}
-	answer, err := client.Do(request)
+	status, body, err := ask(ctx, client, http.MethodGet, h.URL, h.Header)
 	if err != nil {
 		return "", err
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxBody))
-	if err != nil {
-		return "", err
-	}
-	if answer.StatusCode != http.StatusOK || !strings.Contains(string(body), h.Word) {
+	if status != http.StatusOK || !strings.Contains(string(body), h.Word) {
 		return "", nil
 	}
 	return fmt.Sprintf("%s says %.200q", h.URL, body), nil
+}
+
+// ask carries one question out.
+func ask(ctx context.Context, client *http.Client, method, url string, header http.Header) (status int, body []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	if header != nil {
+		request.Header = header.Clone()
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(answer.Body, maxBody))
+	return answer.StatusCode, body, err
 }

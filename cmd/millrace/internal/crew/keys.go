@@ -11,7 +11,6 @@ import (
 	"millrace.dev/cluster"
 	"millrace.dev/fabric"
 	"millrace.dev/fabric/keys"
-	"millrace.dev/group/notice"
 )
 
 // Keys are a machine's keys for connections beyond it, that all its workers use. A zero value is none.
@@ -78,15 +77,4 @@ func (k Keys) files() cluster.TLSFiles {
 	return cluster.TLSFiles{
 		CA: filepath.Join(k.dir, "ca.crt"), Cert: filepath.Join(k.dir, k.name+".crt"), Key: filepath.Join(k.dir, k.name+".key"),
 	}
-}
-
-// noticeSource is where notices come from: a URL, or the name of a file; nil for nowhere.
-func noticeSource(from string) notice.Source {
-	switch {
-	case from == "":
-		return nil
-	case strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://"):
-		return notice.HTTP{URL: from}
-	}
-	return notice.File(from)
 }

@@ -32,7 +32,7 @@ type Launcher struct {
 	Service  string   // URL of the cluster that keeps the membership; empty: the launcher does, or see Setup
 	Listen   string   // host:port where the first worker listens, the others at the ports after it; empty: only this machine
 	Keys     Keys     // needed when Listen is not a loopback address
-	Notice   string   // leave when this file appears, or this URL (http…) answers 200; empty: never
+	Notice   string   // whence comes notice to leave, as notice.From names it; empty: nowhere
 	Observer Observer
 
 	terms    Terms

@@ -258,7 +258,7 @@ var _ train.Observer = (*worker)(nil)
 
 // watchNotices makes the worker leave when a cloud gives notice that the machine will go.
 func (w *worker) watchNotices(ctx context.Context) {
-	source := noticeSource(w.spec.Notice)
+	source := notice.From(w.spec.Notice)
 	if source == nil {
 		return
 	}
