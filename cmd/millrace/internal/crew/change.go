@@ -108,7 +108,7 @@ func (c *chronicle) enter(now time.Time, r group.Result, scale float64) (*Change
 		c.algorithm = r.Algorithm
 	}
 	c.view, c.recent = r.View, c.recent[:0]
-	if was == 0 && c.late {
+	if was == 0 && (c.late || !c.guest && strings.HasPrefix(r.Reason, "this worker")) {
 		return nil, nil, nil // the others have noted it
 	}
 	return change, taken, signals

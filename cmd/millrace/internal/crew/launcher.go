@@ -218,7 +218,7 @@ func (l *Launcher) startWorker(founder bool) error {
 	spec := Spec{
 		Run: l.Dir.Path(), Home: l.session.worker(l.name(n)), Name: l.name(n), Settings: l.Settings, Group: l.group, Addr: l.addr(n, slot),
 		Terms: l.terms, Keys: l.Keys.path(), Notice: l.Notice, Scratch: l.scratch,
-		Began: l.began, Late: !founder && (len(l.Join) == 0 || len(l.children) > 0),
+		Began: l.began, Guest: len(l.Join) > 0, Late: !founder && (len(l.Join) == 0 || len(l.children) > 0),
 	}
 	spec.Settings.Threads = l.threads()
 	if founder {

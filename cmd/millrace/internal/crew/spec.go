@@ -23,6 +23,7 @@ type Spec struct {
 	Keys     string         `json:"keys,omitempty"`   // for connections beyond this machine; see Keys
 	Notice   string         `json:"notice,omitempty"` // see Launcher
 	Began    time.Time      `json:"began"`            // when the launcher did
+	Guest    bool           `json:"guest,omitempty"`  // the group was begun by another launcher
 	Late     bool           `json:"late,omitempty"`   // others of this launcher were there before
 	Scratch  string         `json:"scratch"`          // the launcher's directory, removed when the launcher was killed
 }

@@ -184,7 +184,7 @@ func (w *worker) outlive(ctx context.Context, leave func()) {
 func (w *worker) chronicle() chronicle {
 	s := &w.spec.Settings
 	return chronicle{
-		machine: machine{s.Threads, runtime.NumCPU()}, terms: w.spec.Terms, batch: w.job.Settings.Batch, name: w.spec.Name, late: w.spec.Late,
+		machine: machine{s.Threads, runtime.NumCPU()}, terms: w.spec.Terms, batch: w.job.Settings.Batch, name: w.spec.Name, guest: w.spec.Guest, late: w.spec.Late,
 	}
 }
 
