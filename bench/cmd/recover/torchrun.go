@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -42,7 +43,9 @@ func (e *elastic) run() error {
 		"--monitor-interval", "0.1", "--max-restarts", "1000", e.script)
 	// In the store that restarts share by default gloo finds the addresses of the ranks before.
 	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1", "TMPDIR="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	runtime.LockOSThread() // whose end is a signal to torchrun
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	log, err := os.CreateTemp("", "torchrun-*.log")
 	if err != nil {
 		return err

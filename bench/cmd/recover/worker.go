@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -139,11 +140,14 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 	defer w.Close() //nolint:errcheck // the process ends
 	fresh(w.Gradients())
 	var last atomic.Uint64 // step to end with
+	var over atomic.Bool
+	gone := make(chan struct{}) // when nothing comes from the parent any more
 	go func() {
+		defer close(gone)
 		for orders.Scan() {
 			var o order
 			if json.Unmarshal(orders.Bytes(), &o) != nil {
-				return
+				break
 			}
 			if o.Point != "" {
 				net.arm(o.Point, o.Times)
@@ -153,15 +157,18 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 				last.Store(o.Last)
 			}
 		}
+		if !over.Load() {
+			os.Exit(2) // the parent has died
+		}
 	}()
 	for last.Load() == 0 || m.step < last.Load() {
 		if err := turn(ctx, w, m, doing, t.tell); err != nil {
 			return err
 		}
 	}
+	over.Store(true)
 	t.tell(line{Event: eventEnd, Step: m.step, Hash: m.hash()})
-	for orders.Scan() { // others may still need this one's word on the last step; the parent says when to go
-	}
+	<-gone // others may still need this one's word on the last step; the parent says when to go
 	return nil
 }
 
