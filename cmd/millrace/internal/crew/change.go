@@ -32,6 +32,7 @@ type chronicle struct {
 	batch   int    // Settings.Batch
 	bytes   int    // of the vector that is reduced
 	name    string // of the member
+	guest   bool   // of a group that others have begun elsewhere
 	late    bool   // others have noted how it came to the first view
 
 	view      group.View // of the last step, empty before the first
