@@ -1,0 +1,120 @@
+package group
+
+import (
+	"context"
+	"io"
+	"slices"
+	"testing"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/collective"
+	"millrace.dev/group/reduce"
+)
+
+// recorder is a reducer that notes what it is told.
+type recorder struct {
+	body   []byte
+	frames []uint64 // steps
+	closed []int
+}
+
+func (r *recorder) Algorithm() reduce.Algorithm                     { return reduce.Ring }
+func (r *recorder) Begin(uint64, uint64, func(reduce.Facts, error)) {}
+func (r *recorder) Ready(int, int)                                  {}
+func (r *recorder) Body(int, fabric.Header) ([]byte, error)         { return r.body, nil }
+func (r *recorder) Frame(_ int, h fabric.Header, body []byte) error {
+	r.frames = append(r.frames, h.Step)
+	return nil
+}
+func (r *recorder) Closed(from int)        { r.closed = append(r.closed, from) }
+func (r *recorder) Cancel(error)           {}
+func (r *recorder) Waiting() (int, string) { return -1, "" }
+
+func testPlane(t *testing.T, epoch uint64) (*plane, *recorder) {
+	t.Helper()
+	r := &recorder{body: make([]byte, 8)}
+	engine, err := collective.New(collective.Config{Epoch: epoch, Rank: 0, Size: 2, Clock: fabric.System,
+		Send: func(int, fabric.Priority, fabric.Header, []byte, func(error)) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &plane{epoch: epoch, ranks: map[ID]int{7: 0, 8: 1}, reducer: r, engine: engine, release: func() error { return nil }}, r
+}
+
+// testLink is a link to member 8 of a worker whose loop takes part in nothing.
+func testLink(t *testing.T) (*Worker, *link) {
+	t.Helper()
+	network := &nets{}
+	w, err := Start(context.Background(), Config{
+		Group: t.Name(), Self: Member{ID: 7, Name: "self", Addr: "unix:/self"}, Join: []string{"unix:/nobody"}, Network: network,
+		Elements: 16, State: newToy(16),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() }) //nolint:errcheck // the test is over
+	l := &link{w: w, conn: &sink{}}
+	l.peer.Store(&hello{From: Member{ID: 8}})
+	return w, l
+}
+
+// TestEarlyFramesWait: frames of an epoch that is not in force wait for it, in order, and those of an earlier
+// one are dropped.
+func TestEarlyFramesWait(t *testing.T) {
+	w, l := testLink(t)
+	send := func(epoch, step uint64, length uint32) {
+		t.Helper()
+		h := fabric.Header{Type: reduce.FirstType, Epoch: epoch, Step: step, Length: length}
+		var body []byte
+		if length > 0 {
+			var err error
+			if body, err = l.Body(l.conn, h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Frame(l.conn, h, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	two, was := testPlane(t, 2)
+	w.plane.Store(two)
+	send(2, 1, 8)
+	send(3, 2, 8)
+	send(3, 3, 0)
+	send(1, 9, 8)
+	send(1, 9, 0)
+	send(2, 4, 0)
+	three, is := testPlane(t, 3)
+	w.plane.Store(three)
+	send(3, 5, 8) // comes before the loop has flushed
+	if err := l.flush(three); err != nil {
+		t.Fatal(err)
+	}
+	send(2, 9, 8)
+	send(3, 6, 0)
+	if !slices.Equal(was.frames, []uint64{1, 4}) || !slices.Equal(is.frames, []uint64{2, 3, 5, 6}) {
+		t.Errorf("view 2 got %v, view 3 %v", was.frames, is.frames)
+	}
+	if n := w.stale.Load(); n != 3 {
+		t.Errorf("%d stale frames", n)
+	}
+}
+
+// TestClosedTellsThePlaneOfTheBody: the end of a connection in the middle of a body is told to the plane
+// that waits for the rest, though another has come into force.
+func TestClosedTellsThePlaneOfTheBody(t *testing.T) {
+	w, l := testLink(t)
+	two, was := testPlane(t, 2)
+	w.plane.Store(two)
+	if _, err := l.Body(l.conn, fabric.Header{Type: reduce.FirstType, Epoch: 2, Length: 8}); err != nil {
+		t.Fatal(err)
+	}
+	three, is := testPlane(t, 3)
+	w.plane.Store(three)
+	l.used.Store(true)
+	l.Closed(l.conn, io.ErrUnexpectedEOF)
+	if !slices.Equal(was.closed, []int{1}) || !slices.Equal(is.closed, []int{1}) {
+		t.Errorf("view 2 heard of %v, view 3 of %v", was.closed, is.closed)
+	}
+}
