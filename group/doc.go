@@ -65,7 +65,7 @@
 // [Status].Trouble, and training goes on. Without a majority, or while the [Authority] does not answer, no
 // view can follow one in which a member has died, and [Status].Waiting says so.
 //
-// A joiner whose state takes longer to come than the results that it may keep (two, or 512 MiB) makes the
-// group wait for it. When all members with the whole state die, the state is lost: joiners end with an error.
+// A joiner keeps the results of at most 64 steps, and of 512 MiB, but at least of two; while its state takes
+// longer to come than that, the group waits for it. When all members with the whole state die, the state is lost: joiners end with an error.
 // Members' clocks need not agree. Members that lie are out of scope.
 package group

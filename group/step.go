@@ -43,14 +43,17 @@ type queued struct {
 	mean []float32 // a copy, nil where Worker.Mean still has it or there is none
 }
 
-// maxQueued bounds, in bytes, the results that a joiner keeps while its state is on its way; at least two
-// are kept. Then the group waits for it.
-const maxQueued = 512 << 20
+// What a joiner keeps while its state is on its way: results of at most so many bytes together, but never
+// fewer than minQueue nor more than maxQueue. Then the group waits for it.
+const (
+	queueBytes = 512 << 20
+	minQueue   = 2
+	maxQueue   = 64
+)
 
-// mayQueue says whether a joiner keeps one more result.
-func (w *Worker) mayQueue() bool {
-	n := len(w.trainer.queue)
-	return n < 2 || (n+1)*w.config.Elements*4 <= maxQueued
+// queueLimit is how many results of so many elements a joiner keeps.
+func queueLimit(elements int) int {
+	return min(max(queueBytes/4/elements, minQueue), maxQueue)
 }
 
 // trainer is the state of the trainer's goroutine.
@@ -152,7 +155,7 @@ func (w *Worker) nextTurn(ctx context.Context) (*Step, error) {
 				return nil, err
 			}
 			continue
-		case d.turn != nil && (t.complete || w.mayQueue()):
+		case d.turn != nil && (t.complete || len(t.queue) < queueLimit(w.config.Elements)):
 			s := *d.turn
 			d.turn = nil
 			d.mu.Unlock()
