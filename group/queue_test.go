@@ -71,7 +71,7 @@ func TestSlowState(t *testing.T) {
 }
 
 func slowState(t *testing.T, hosts int) {
-	const last, ahead = 400, maxQueue - 10
+	const last, ahead = 200, maxQueue / 3
 	c := newCrew(t, 2)
 	ctx := c.deadline()
 	water := &flow{}
@@ -103,7 +103,7 @@ func slowState(t *testing.T, hosts int) {
 					held = water.release()
 				}
 				if r.Step > 5 && with == 0 {
-					time.Sleep(time.Millisecond) // there is time to join
+					time.Sleep(2 * time.Millisecond) // there is time to join
 				}
 			})
 		})
@@ -126,6 +126,7 @@ func slowState(t *testing.T, hosts int) {
 		}
 	}
 	c.check(hands...)
+	t.Logf("let in with step %d, a share from step %d on", with, gave)
 	if with == 0 || !held || gave <= with+ahead {
 		t.Errorf("three members from step %d on, parts of the state held back for %d steps: %v, a share from step %d on", with, ahead, held, gave)
 	}
