@@ -95,6 +95,12 @@ func doing(x crew.WorkerStatus) string {
 	if x.Leaving {
 		text += "; leaving"
 	}
+	if x.Stale > 0 {
+		text += fmt.Sprintf("; has dropped %s late frames", count(int64(x.Stale)))
+	}
+	if x.Refused > 0 {
+		text += fmt.Sprintf("; has refused connections: %s", count(int64(x.Refused)))
+	}
 	if x.Trouble != "" {
 		text += "; trouble: " + x.Trouble
 	}

@@ -104,30 +104,37 @@ func (c *child) end() string {
 	return fmt.Sprintf("ended with exit code %d", state.ExitCode())
 }
 
-// tail keeps the end of what was written to it.
+// tail keeps the begin and the end of what was written to it.
 type tail struct {
-	mu   sync.Mutex
-	text []byte
+	mu        sync.Mutex
+	head, end []byte
 }
 
-const maxTail = 8 << 10
+const maxTail = 8 << 10 // of each
 
 // Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	if over := len(t.text) - maxTail; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
+	n := min(len(p), maxTail-len(t.head))
+	t.head = append(t.head, p[:n]...)
+	t.end = append(t.end, p[n:]...)
+	if over := len(t.end) - maxTail; over > 0 {
+		t.end = append(t.end[:0], t.end[over:]...)
 	}
 	return len(p), nil
 }
 
-// last is the last line, or the first line of a crash.
-func (t *tail) last() string {
+// text is what is kept.
+func (t *tail) text() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+	return append(t.head[:len(t.head):len(t.head)], t.end...)
+}
+
+// last is the last line, or the first line of a crash.
+func (t *tail) last() string {
+	all := strings.Split(strings.TrimSpace(string(t.text())), "\n")
 	for _, line := range all {
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 			return line

@@ -42,6 +42,7 @@ const (
 	sessionFile = "session.json"
 	eventsFile  = "events.jsonl"
 	stepsDir    = "steps"
+	stderrFile  = "stderr.txt" // what a worker that was lost has said last
 )
 
 // LastTime tells how the run in a directory was worked on, and whether several workers did.

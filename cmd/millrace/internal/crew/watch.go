@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -210,6 +212,9 @@ func (l *Launcher) lose(c *child) {
 	if len(l.children) == 0 {
 		l.fail(fmt.Errorf("all workers are lost: worker %s %s", c.name, c.end()))
 		return
+	}
+	if text := c.errors.text(); len(text) > 0 {
+		_ = os.WriteFile(filepath.Join(l.session.worker(c.name), stderrFile), text, 0o644) // for those who look for the reason
 	}
 	wait := l.target.lose(time.Now()).Round(time.Second)
 	l.Observer.Remark("worker %s %s; another takes its place in %v", c.name, c.end(), wait)
