@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -96,10 +97,10 @@ func doing(x crew.WorkerStatus) string {
 		text += "; leaving"
 	}
 	if x.Stale > 0 {
-		text += fmt.Sprintf("; has dropped %s late frames", count(int64(x.Stale)))
+		text += fmt.Sprintf("; late frames dropped: %s", count(int64(x.Stale)))
 	}
 	if x.Refused > 0 {
-		text += fmt.Sprintf("; has refused connections: %s", count(int64(x.Refused)))
+		text += fmt.Sprintf("; connections refused: %s", count(int64(x.Refused)))
 	}
 	if x.Trouble != "" {
 		text += "; trouble: " + x.Trouble
@@ -190,10 +191,10 @@ that the workers have written under RUN/workers; the run may have ended or still
 			if bar != nil && c.width > 0 {
 				bar.finish(at, "")
 			}
-			if err != nil {
-				return err
+			if p != nil {
+				err = errors.Join(c.result(p, func(w io.Writer) error { return printReplay(w, p) }), err)
 			}
-			return c.result(p, func(w io.Writer) error { return printReplay(w, p) })
+			return err
 		},
 	}
 }

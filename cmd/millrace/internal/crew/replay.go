@@ -41,14 +41,22 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the numbers before step %d differ: the replay has %016x, the workers had %016x", e.Step, e.Got, e.Want)
 }
 
+// UnprovenError says which steps no log has, as after a full disk or where a process alone has trained: a
+// replay ends before them.
+type UnprovenError struct{ Gap steplog.GapError }
+
+func (e *UnprovenError) Error() string {
+	return fmt.Sprintf("%v: the %d steps before are proven, what came after is not", &e.Gap, e.Gap.From-1)
+}
+
 // Replay takes the steps in the logs of a run's workers again and compares. Each is told how many of how
-// many steps are done, after every one.
+// many steps are done, after every one. With an *UnprovenError the proof is of the steps before the gap.
 func Replay(ctx context.Context, dir rundir.Dir, each func(done, total int)) (*Proof, error) {
-	steps, err := history(dir)
+	steps, unproven, err := history(dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(steps) == 0 {
+	if len(steps) == 0 && unproven == nil {
 		return nil, &rundir.Error{Path: dir.Path(), Cause: errors.New("holds no steps of workers")}
 	}
 	s, err := job.Load(dir)
@@ -86,6 +94,9 @@ func Replay(ctx context.Context, dir rundir.Dir, each func(done, total int)) (*P
 		each(i+1, len(steps))
 	}
 	p.Hash = r.Hash()
+	if unproven != nil {
+		return p, unproven
+	}
 	return p, nil
 }
 
@@ -159,29 +170,28 @@ func share(record *steplog.Record, part *steplog.Part) train.Share {
 	return s
 }
 
-// history is the steps of a run that count: of each session those up to where the next one began.
-func history(dir rundir.Dir) ([]steplog.Record, error) {
+// history is the steps of a run that count, up to the first that no log has: of each session those up to
+// where the next one began.
+func history(dir rundir.Dir) ([]steplog.Record, *UnprovenError, error) {
 	list, err := sessions(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var all []steplog.Record
 	for i := range list {
-		steps, err := steplog.Merge(list[i].logs()...)
-		var conflict *steplog.ConflictError
-		counts := i+1 == len(list) || len(steps) > 0 && steps[len(steps)-1].Step < uint64(list[i+1].From)
-		if err != nil && (counts || errors.As(err, &conflict)) {
-			return nil, &rundir.Error{Path: dir.Path(), Cause: err}
+		runs, err := steplog.Runs(list[i].logs()...)
+		if err != nil {
+			return nil, nil, &rundir.Error{Path: dir.Path(), Cause: err}
 		}
 		all = slices.DeleteFunc(all, func(r steplog.Record) bool { return r.Step > uint64(list[i].From) })
-		all = append(all, steps...)
+		all = append(all, slices.Concat(runs...)...)
 	}
 	for i := range all {
 		if all[i].Step != uint64(i+1) {
-			return nil, &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("the workers' logs have no step %d: what was trained otherwise cannot be replayed", i+1)}
+			return all[:i], &UnprovenError{steplog.GapError{From: uint64(i + 1), To: all[i].Step - 1}}, nil
 		}
 	}
-	return all, nil
+	return all, nil, nil
 }
 
 // used checks that each sample of every finished epoch was used exactly once, and of the last one at

@@ -104,8 +104,8 @@ func TestSessions(t *testing.T) {
 	if err != nil || !crewed || setup.Workers != 1 {
 		t.Errorf("the last time: %+v, %v, %v", setup, crewed, err)
 	}
-	all, err := history(dir)
-	if err != nil || len(all) != 12 {
+	all, gap, err := history(dir)
+	if err != nil || gap != nil || len(all) != 12 {
 		t.Fatalf("%d steps, %v", len(all), err)
 	}
 	if epochs, err := used(all, 40); epochs != 3 || err != nil {
@@ -124,12 +124,13 @@ func TestSessions(t *testing.T) {
 	}
 	// A gap in what a later session took again does not matter, one that counts does.
 	addSession(t, dir, 12, map[string][]uint64{"w0": append(steps(13, 14), 16)})
-	if _, err := history(dir); err == nil || !strings.Contains(err.Error(), "no log has the steps from 15 to 15") {
-		t.Errorf("a gap at the end: %v", err)
+	all, gap, err = history(dir)
+	if want := "no log has the steps from 15 to 15: the 14 steps before are proven, what came after is not"; err != nil || gap == nil || gap.Error() != want || len(all) != 14 {
+		t.Errorf("a gap at the end: %v, %v, %d steps", gap, err, len(all))
 	}
 	addSession(t, dir, 14, map[string][]uint64{"w0": steps(15, 17)})
-	if all, err := history(dir); err != nil || len(all) != 17 {
-		t.Errorf("%d steps, %v", len(all), err)
+	if all, gap, err := history(dir); err != nil || gap != nil || len(all) != 17 {
+		t.Errorf("%d steps, %v, %v", len(all), gap, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir.File(workersDir), "2", sessionFile), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
