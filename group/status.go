@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"millrace.dev/fabric"
 )
 
 // LogStalled is the message of a worker's log when no view can follow for now; its attribute "reason" says
@@ -26,6 +28,7 @@ type Status struct {
 	Trouble   string   `json:"trouble"`   // what failed last without ending anything
 	Lives     int      `json:"lives"`     // incarnations: more than 1 after it was cut off
 	Stale     uint64   `json:"stale"`     // frames of earlier views that came late and were dropped
+	Refused   uint64   `json:"refused"`   // connections that were dropped as no valid stream, or as not allowed
 }
 
 // situation is what a status is a function of.
@@ -145,7 +148,7 @@ func (lp *loop) situation() situation {
 		Status: Status{
 			Group: lp.config.Group, Worker: lp.self.Name, Rank: m.view.Rank(lp.self.ID), Epoch: m.view.Epoch,
 			Step: lp.account.Step, DataEpoch: lp.account.Ledger.Epoch, Reason: lp.reason, Trouble: lp.trouble,
-			Lives: lp.incarnation, Stale: lp.w.stale.Load(),
+			Lives: lp.incarnation, Stale: lp.w.stale.Load(), Refused: refused(lp.config.Network),
 		},
 		now: time.Now(), err: lp.err, member: lp.machine != nil && m.view.Epoch > 0, left: lp.left, draining: lp.draining != nil,
 		incoming: lp.machine == nil || m.view.Epoch == 0, asked: lp.joining.asked(), heardOf: lp.joining.waiting, last: lp.joining.last,
@@ -176,6 +179,14 @@ func (lp *loop) situation() situation {
 		}
 	}
 	return s
+}
+
+// refused is how many connections a network has refused, if it counts them.
+func refused(n fabric.Network) uint64 {
+	if n, ok := n.(interface{ Refused() uint64 }); ok {
+		return n.Refused()
+	}
+	return 0
 }
 
 // publish keeps the last status for those who ask after the end.
