@@ -16,6 +16,7 @@ Where another worker dies, the step is reduced again from what the others have, 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from typing import Any, Iterator, Mapping, Protocol
 
@@ -26,6 +27,7 @@ from . import worker as base
 from .state import Raw
 
 _HASH_EVERY = 100  # steps between two comparisons of the workers' parameters
+_READY_BYTES = 1 << 20  # of gradients are told of at once
 _EXACT = 1 << 22  # whole numbers below survive the mean in float32
 
 
@@ -44,6 +46,10 @@ class Worker(base.Worker):
     workers go on with the mean. Gradients of float32 parameters on the CPU are views of the shared
     memory; others are copied.
 
+    overlap: gradients of parameters on the CPU are reduced as the backward pass completes them, where the
+        group deals samples out. Then a step has one backward pass, and its gradients stay as they are
+        until allreduce_grads; what breaks that is found and raises a RuntimeError. Set it to False to sum
+        several passes up, or to change gradients before the mean is taken.
     also: more that newcomers need, by name, such as {"schedule": scheduler}.
     The other arguments are those of `millrace.Worker`.
     """
@@ -59,6 +65,7 @@ class Worker(base.Worker):
         base: int = 0,
         seed: int = 0,
         also: Mapping[str, Stateful] | None = None,
+        overlap: bool = True,
         agent: str | None = None,
     ) -> None:
         self.model, self.optimizer = model, optimizer
@@ -83,11 +90,22 @@ class Worker(base.Worker):
             restore=self._adopt,
             agent=agent,
         )
-        shared = torch.from_numpy(self.gradients)
-        views = [shared[lo:hi].view_as(t) for (_, lo, hi), (_, t) in zip(tensors, self._params + self._buffers)]
+        views = [
+            # each a tensor of its own, with a count of its own changes
+            torch.from_numpy(self.gradients[lo:hi]).view(t.shape)
+            for (_, lo, hi), (_, t) in zip(tensors, self._params + self._buffers)
+        ]
         self._grads = views[: len(self._params)]
         self._tails = views[len(self._params) :]
         self._before: list[torch.Tensor] = []
+        self._told: dict[int, tuple[torch.Tensor, int]] = {}  # by parameter: its gradient, and that one's version
+        self._untold: list[tuple[int, int]] = []  # elements that are complete, but not told of yet
+        self._hooks: list[torch.utils.hooks.RemovableHandle] = []
+        if overlap and samples > 0:
+            for i, (_, p) in enumerate(self._params):
+                if p.device.type == "cpu":
+                    hook = functools.partial(self._complete, i, *tensors[i][1:])
+                    self._hooks.append(p.register_post_accumulate_grad_hook(hook))
 
     def broadcast_parameters(self) -> None:
         """Makes parameters and buffers of all workers those of the first, before the first step.
@@ -105,6 +123,8 @@ class Worker(base.Worker):
         step = super().begin()
         if step is not None:
             self._before = [b.clone() for _, b in self._buffers]
+            self._told.clear()
+            self._untold.clear()
             self.gradients.fill(0)
             for (_, p), view in zip(self._params, self._grads):
                 p.grad = view if _shares(p) else None
@@ -128,6 +148,8 @@ class Worker(base.Worker):
         step = self._step
         if step is None:
             raise RuntimeError("allreduce_grads without a step")
+        if self._told and samples is not None and samples != step.weight:
+            raise ValueError(f"the group reduces a gradient of {step.weight} samples, not {samples}")
         nothing = (step.weight if samples is None else samples) == 0
         if nothing:
             self.gradients.fill(0)
@@ -142,6 +164,11 @@ class Worker(base.Worker):
         )
         self._spread(result)
         return result
+
+    def close(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        super().close()
 
     def sampler(self, epochs: int | None = None, steps: int | None = None) -> Iterator[list[int]]:
         """Yields the samples of each step: the batch_sampler of a DataLoader without workers.
@@ -165,14 +192,43 @@ class Worker(base.Worker):
             for group, rate in zip(self.optimizer.param_groups, rates):
                 group["lr"] = rate
 
-    def _gather(self) -> None:
-        """Brings gradients that are not views, and the buffers, into the shared memory."""
+    def _complete(self, i: int, lo: int, hi: int, p: torch.Tensor) -> None:
+        """Takes a gradient that a backward pass has completed, and tells the agent of those that make 1 MiB."""
+        step = self._step
+        if step is None or step.weight == 0:
+            return
+        if i in self._told:
+            raise RuntimeError(
+                f"the gradient of {self._params[i][0]} comes a second time in step {step.number}, when its reduction "
+                "has begun: Worker(..., overlap=False) lets several backward passes add up"
+            )
+        view = self._grads[i]
         with torch.no_grad():
-            for (_, p), view in zip(self._params, self._grads):
-                if p.grad is None:
-                    view.zero_()
-                elif p.grad.data_ptr() != view.data_ptr():
-                    view.copy_(p.grad)
+            _bring(p, view)
+        if _shares(p):
+            p.grad = view
+        self._told[i] = (p.grad, p.grad._version)
+        if self._untold and self._untold[-1][0] == hi:
+            hi = self._untold.pop()[1]
+        elif self._untold and self._untold[-1][1] == lo:
+            lo = self._untold.pop()[0]
+        self._untold.append((lo, hi))
+        if 4 * sum(hi - lo for lo, hi in self._untold) >= _READY_BYTES:
+            for lo, hi in self._untold:
+                self._ready(step, lo, hi, None)
+            self._untold.clear()
+
+    def _gather(self) -> None:
+        """Brings into the shared memory what is not there yet: gradients that are no views, and the buffers."""
+        with torch.no_grad():
+            for i, ((name, p), view) in enumerate(zip(self._params, self._grads)):
+                if i not in self._told:
+                    _bring(p, view)
+                elif p.grad is not self._told[i][0] or p.grad._version != self._told[i][1]:
+                    raise RuntimeError(
+                        f"the gradient of {name} was changed after its backward pass, when its reduction had begun: "
+                        "change the mean after allreduce_grads, or use Worker(..., overlap=False)"
+                    )
             for (name, b), view in zip(self._buffers, self._tails):
                 if not b.is_floating_point() and b.numel() > 0 and int(b.abs().max()) >= _EXACT:
                     raise ValueError(f"buffer {name} holds whole numbers from {_EXACT} on, which a mean would spoil")
@@ -219,6 +275,14 @@ class Worker(base.Worker):
         self.optimizer.load_state_dict(state["optimizer"])
         for name, thing in self._also.items():
             thing.load_state_dict(state["also"][name])
+
+
+def _bring(p: torch.Tensor, view: torch.Tensor) -> None:
+    """Brings a parameter's gradient into the shared memory, unless it is there."""
+    if p.grad is None:
+        view.zero_()
+    elif p.grad.data_ptr() != view.data_ptr():
+        view.copy_(p.grad)
 
 
 def _number(x: torch.Tensor | float) -> float:

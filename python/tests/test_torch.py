@@ -80,6 +80,31 @@ class TorchTest(AgentTest):
     def test_three_workers(self) -> None:
         self.finish(self.start("--workers", "3", program="train.py"))
         self.agrees({"w0", "w1", "w2"})
+        elements = sum(p.numel() for p in train.model()[0].parameters())
+        for name, report in self.reports().items():
+            self.assertEqual(set(report["overlapped"]), {elements}, f"{name} tells of its gradients too late")
+
+    def test_gradients_that_are_told_of_at_the_end(self) -> None:
+        self.finish(self.start("--workers", "2", program="train.py", READY_BYTES="1000000"))
+        self.agrees({"w0", "w1"})
+        for report in self.reports().values():
+            self.assertEqual(set(report["overlapped"]), {0})
+
+    def test_one_backward_pass_overlaps(self) -> None:
+        self.finish(self.start(program="passes.py", OVERLAP="1"))
+        report = self.reports()["w"]
+        self.assertIs(report["once"], True)
+        self.assertIs(report["unused"], True)
+        self.assertRegex(report["in_turn"], "RuntimeError: the gradient of .* comes a second time")
+        for what in ("changed", "zeroed"):
+            self.assertRegex(report[what], "RuntimeError: the gradient of .* was changed after its backward pass")
+        self.assertRegex(report["weighed"], "ValueError: the group reduces a gradient of 8 samples, not 3")
+
+    def test_several_backward_passes_without_overlap(self) -> None:
+        self.finish(self.start(program="passes.py", OVERLAP="0"))
+        report = self.reports()["w"]
+        for what in ("once", "in_turn", "changed", "zeroed", "unused"):
+            self.assertIs(report[what], True, what)
 
     def test_parameters_of_the_first(self) -> None:
         self.finish(self.start("--workers", "2", program="train.py", OTHER_SEED="w1", BROADCAST="1"))
@@ -91,6 +116,12 @@ class TorchTest(AgentTest):
 
     def test_death_while_computing(self) -> None:
         said = self.finish(self.start("--workers", "3", program="train.py", KILL="w1:compute:7"))
+        self.assertIn("killed", said)
+        log = self.agrees({"w0", "w2"})
+        self.assertEqual([len(s["parts"]) for s in log[5:7]], [3, 2])
+
+    def test_death_in_the_backward_pass(self) -> None:
+        said = self.finish(self.start("--workers", "3", program="train.py", KILL="w1:backward:7"))
         self.assertIn("killed", said)
         log = self.agrees({"w0", "w2"})
         self.assertEqual([len(s["parts"]) for s in log[5:7]], [3, 2])

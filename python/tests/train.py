@@ -9,6 +9,7 @@ import time
 
 import torch
 
+import millrace.torch
 from millrace.torch import Worker
 
 torch.set_num_threads(1)
@@ -48,6 +49,8 @@ def main():
     point, _, number = rest.partition(":")
     doomed = int(number) if who == NAME else 0
     steps, await_late = [], bool(os.environ.get("AWAIT_LATE"))
+    millrace.torch._READY_BYTES = int(os.environ.get("READY_BYTES", "1"))  # the network is small
+    overlapped = []  # elements told of before the end of each backward pass
     with Worker(net, optimizer, samples=SAMPLES, batch=BATCH, seed=2, also={"schedule": schedule}) as worker:
         (OUT / f"{NAME}.started").touch()
         if os.environ.get("BROADCAST"):
@@ -58,7 +61,13 @@ def main():
             if step.weight:
                 loss = loss_of(net, x[step.indices], y[step.indices])
                 optimizer.zero_grad(set_to_none=os.environ.get("SET_TO_NONE") == "1")
+                if doomed == step.number and point == "backward":
+                    net[1].weight.register_hook(lambda _: os.kill(os.getpid(), signal.SIGKILL))
+                tell = millrace.worker.Worker._ready
+                told = []
+                worker._ready = lambda step, lo, hi, n: (told.append(hi - lo), tell(worker, step, lo, hi, n))
                 loss.backward()
+                overlapped.append(sum(told))
                 if doomed == step.number and point == "commit":
                     worker._gather()
                     worker._connection.send("commit", samples=step.weight)
@@ -77,7 +86,8 @@ def main():
                         time.sleep(0.05)
                 time.sleep(0.2 if step.number >= 8 else 0)
     with open(OUT / (NAME + ".json"), "w") as f:
-        json.dump({"hash": fingerprint(net, optimizer), "steps": steps, "rate": optimizer.param_groups[0]["lr"]}, f)
+        report = {"hash": fingerprint(net, optimizer), "steps": steps, "rate": optimizer.param_groups[0]["lr"]}
+        json.dump({**report, "overlapped": overlapped}, f)
 
 
 def fingerprint(net, optimizer):
