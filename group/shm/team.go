@@ -63,6 +63,9 @@ type Team struct {
 	step   uint64
 	done   func(facts reduce.Facts, err error) // nil when no step is under way
 	left   []int                               // elements of each block that are not ready
+	fresh  int                                 // blocks completed since the last waking
+	rest   int                                 // blocks that are not complete
+	ripe   bool                                // one of the fresh ones is ready everywhere
 	bad    error                               // misuse of Ready in this step
 
 	// The rest belongs to the goroutine of run.
@@ -225,10 +228,15 @@ func (t *Team) begin(step, m uint64, done func(reduce.Facts, error)) error {
 		lo, hi := t.layout.bounds(block)
 		t.left[block] = hi - lo
 	}
+	t.fresh, t.rest, t.ripe = 0, len(t.left), false
 	t.boards[t.config.Rank].begin(t.tag, step, m)
 	t.wakeUp()
 	return nil
 }
+
+// wakings is how often a step at most wakes those that sum because of this member's blocks: a waking costs
+// more than there is to gain from summing the first blocks a little earlier.
+const wakings = 16
 
 // Ready marks the blocks that the elements complete; see reduce.Reducer. It makes no system call but to wake this
 // member's own goroutine, which tells the others.
@@ -242,7 +250,6 @@ func (t *Team) Ready(lo, hi int) {
 		t.fail(fmt.Errorf("shm: elements %d to %d are ready of a vector of %d", lo, hi, t.layout.elements))
 		return
 	}
-	complete := false
 	for block := lo / t.layout.block; block*t.layout.block < hi; block++ {
 		from, to := t.layout.bounds(block)
 		t.left[block] -= min(hi, to) - max(lo, from)
@@ -252,10 +259,13 @@ func (t *Team) Ready(lo, hi int) {
 			return
 		case left == 0:
 			t.boards[t.config.Rank].markReady(block, t.tag)
-			complete = t.readyEverywhere(block, t.tag) || complete
+			t.fresh++
+			t.rest--
+			t.ripe = t.readyEverywhere(block, t.tag) || t.ripe
 		}
 	}
-	if complete {
+	if t.ripe && (t.rest == 0 || t.fresh*wakings >= len(t.left)) {
+		t.fresh, t.ripe = 0, false
 		t.news.Store(true)
 		t.wakeUp()
 	}
