@@ -23,15 +23,15 @@ type meeting struct {
 	samples int
 	batch   int
 
-	members []*seat
-	place   Place
-	done    int // members that have committed the step
-	round   int // steps decided
-	verdicts []Verdict // by round
-	skip    map[int]bool // steps whose gradients are spoilt
-	taken   map[int][]control.Taken
-	state   []byte // of the first member between two steps, for newcomers
-	numbers [][]float32
+	members  []*seat
+	place    Place
+	done     int          // members that have committed the step
+	round    int          // steps decided
+	verdicts []Verdict    // by round
+	skip     map[int]bool // steps whose gradients are spoilt
+	taken    map[int][]control.Taken
+	state    []byte // of the first member between two steps, for newcomers
+	numbers  [][]float32
 }
 
 func newMeeting(samples, batch int) *meeting {

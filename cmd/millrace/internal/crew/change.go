@@ -30,7 +30,6 @@ type chronicle struct {
 	machine machine
 	terms   Terms
 	batch   int    // Settings.Batch
-	bytes   int    // of the vector that is reduced
 	name    string // of the member
 	guest   bool   // of a group that others have begun elsewhere
 	late    bool   // others have noted how it came to the first view
