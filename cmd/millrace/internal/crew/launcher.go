@@ -57,6 +57,7 @@ type Launcher struct {
 	closeBy     time.Time // when those that have not ended are killed
 	finisher    *child
 	result      *job.Result
+	resultAt    time.Time
 	err         error
 	began       time.Time
 }
@@ -81,6 +82,7 @@ var ErrAllLeft = errors.New("all workers have left")
 // leave; and to end when their work is done.
 const (
 	leaveWait = 10 * time.Second
+	lateWait  = 2 * time.Second // for the last step of the others, once the results are written
 	lastWait  = 10 * time.Second
 )
 

@@ -47,6 +47,7 @@ func (l *Launcher) leaveBy() time.Time { return time.Now().Add(leaveWait + 3*l.s
 
 // tick does what is due.
 func (l *Launcher) tick(now time.Time) {
+	l.endWhenTrained()
 	for _, c := range l.children {
 		switch {
 		case l.closing && now.After(l.closeBy) || c.leaving && now.After(c.leaveBy.Add(lastWait)):
@@ -80,9 +81,10 @@ func (l *Launcher) handle(e event) {
 	case w.Trained:
 		c.trained = true
 		l.finish()
+		l.endWhenTrained()
 	case w.Result != nil:
-		l.result = w.Result
-		l.end()
+		l.result, l.resultAt = w.Result, time.Now()
+		l.endWhenTrained()
 	case w.Failed != nil:
 		c.failed = w.Failed
 	case w.Left != "":
@@ -133,6 +135,18 @@ func (l *Launcher) finish() {
 	}
 }
 
+// endWhenTrained lets the workers end once the results are written and all have taken the last step:
+// to those that have not, one that ends is a loss. A newcomer that was on its way takes none.
+func (l *Launcher) endWhenTrained() {
+	if l.result == nil {
+		return
+	}
+	if time.Since(l.resultAt) < lateWait && slices.ContainsFunc(l.children, func(c *child) bool { return !c.trained }) {
+		return
+	}
+	l.end()
+}
+
 // end lets the workers end.
 func (l *Launcher) end() {
 	if l.closing {
@@ -162,6 +176,7 @@ func (l *Launcher) ended(c *child) {
 	l.drop(c)
 	c.dismiss()
 	l.note()
+	l.endWhenTrained()
 	if l.closing || l.interrupted && c.failed == nil {
 		return
 	}
