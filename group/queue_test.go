@@ -102,7 +102,7 @@ func slowState(t *testing.T, hosts int) {
 				case with > 0 && r.Step == with+ahead:
 					held = water.release()
 				}
-				if r.Step > 5 && with == 0 {
+				if i == 0 && r.Step > 5 && with == 0 {
 					time.Sleep(2 * time.Millisecond) // there is time to join
 				}
 			})
