@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -135,8 +136,28 @@ func freePorts(t *testing.T, n int) []int {
 }
 
 // freeze stops the server's process, and thaw lets it go on.
-func (n *node) freeze(t *testing.T) { n.signal(t, syscall.SIGSTOP) }
-func (n *node) thaw(t *testing.T)   { n.signal(t, syscall.SIGCONT) }
+func (n *node) thaw(t *testing.T) { n.signal(t, syscall.SIGCONT) }
+
+// freeze stops all threads of a server. The signal alone may leave one enough time for an answer.
+func (n *node) freeze(t *testing.T) {
+	t.Helper()
+	n.signal(t, syscall.SIGSTOP)
+	for deadline := time.Now().Add(5 * time.Second); n.moves() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// moves reports whether a thread of the server is known not to be stopped.
+func (n *node) moves() bool {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", n.cmd.Process.Pid))
+	for _, path := range tasks {
+		text, err := os.ReadFile(path)
+		if at := bytes.LastIndexByte(text, ')'); err == nil && at >= 0 && !bytes.HasPrefix(text[at:], []byte(") T")) {
+			return true
+		}
+	}
+	return false
+}
 
 func (n *node) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
