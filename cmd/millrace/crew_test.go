@@ -220,7 +220,8 @@ func TestCrews(t *testing.T) {
 		if err := json.Unmarshal(r.out.Bytes(), &got); err != nil {
 			t.Fatalf("%v: %s", err, r.out.String())
 		}
-		if got["workers"] != float64(n) || got["views"] != 1.0 || got["steps"] != 40.0 {
+		// On a machine that is short of time a view may follow another though nobody is lost.
+		if views, _ := got["views"].(float64); got["workers"] != float64(n) || views < 1 || got["steps"] != 40.0 {
 			t.Errorf("%d workers: %v", n, got)
 		}
 		for key := range want {
@@ -228,7 +229,7 @@ func TestCrews(t *testing.T) {
 				t.Errorf("the result has no %s", key)
 			}
 		}
-		if p := r.proof(); p.Steps != 40 || len(p.Workers) != n || p.Views != 1 || p.Epochs != 4 {
+		if p := r.proof(); p.Steps != 40 || len(p.Workers) != n || p.Views < 1 || p.Epochs != 4 {
 			t.Errorf("%d workers: %+v", n, p)
 		}
 		for _, verb := range [][]string{{"eval", r.name}, {"predict", r.name, "one.png"}, {"why", r.name}} {
