@@ -80,20 +80,20 @@ func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
 		return reduce.Facts{}, err
 	}
 	own := t.boards[t.config.Rank]
-	t.todo = t.todo[:0]
+	t.open = t.open[:0]
 	for block := range t.layout.blocks() {
-		t.todo = append(t.todo, block)
+		t.open = append(t.open, block)
 	}
 	t.facts = reduce.Facts{Finite: true}
 	known := false // who contributes
-	for len(t.todo) > 0 {
+	for len(t.open) > 0 {
 		if err := t.stop(); err != nil {
 			return reduce.Facts{}, err
 		}
 		t.announce()
-		before := len(t.todo)
-		for i := 0; i < len(t.todo); i++ {
-			if !t.readyEverywhere(t.todo[i], tag) {
+		before := len(t.open)
+		for i := 0; i < len(t.open); i++ {
+			if !t.readyEverywhere(t.open[i], tag) {
 				continue
 			}
 			if !known {
@@ -103,13 +103,13 @@ func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
 				known = true
 			}
 			t.announce()
-			if err := t.sum(t.todo[i]); err != nil {
+			if err := t.sum(t.open[i]); err != nil {
 				return reduce.Facts{}, err
 			}
-			t.todo[i] = -1
+			t.open[i] = -1
 		}
 		t.forgetDone()
-		if len(t.todo) == before {
+		if len(t.open) == before {
 			t.sleep(wantReady, func() bool { return t.anyReady(tag) })
 		}
 	}
@@ -151,7 +151,7 @@ func (t *Team) sleep(w want, possible func() bool) {
 }
 
 func (t *Team) anyReady(tag uint64) bool {
-	for _, block := range t.todo {
+	for _, block := range t.open {
 		if t.readyEverywhere(block, tag) {
 			return true
 		}
@@ -161,13 +161,13 @@ func (t *Team) anyReady(tag uint64) bool {
 
 // forgetDone drops the blocks that sum has been through, marked by -1.
 func (t *Team) forgetDone() {
-	kept := t.todo[:0]
-	for _, block := range t.todo {
+	kept := t.open[:0]
+	for _, block := range t.open {
 		if block >= 0 {
 			kept = append(kept, block)
 		}
 	}
-	t.todo = kept
+	t.open = kept
 }
 
 // contributors finds the weights of a step that has begun everywhere.

@@ -69,7 +69,7 @@ type Team struct {
 	bad    error                               // misuse of Ready in this step
 
 	// The rest belongs to the goroutine of run.
-	todo    []int       // blocks whose segments are not in the share
+	open    []int       // blocks whose segments are not in the share
 	parts   [][]float32 // stripes of g by rank
 	weights []float32   // by rank
 	facts   reduce.Facts
@@ -99,7 +99,7 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 		t.fds[rank] = -1
 	}
 	t.left = make([]int, t.layout.blocks())
-	t.todo = make([]int, 0, t.layout.blocks())
+	t.open = make([]int, 0, t.layout.blocks())
 	t.parts, t.weights = make([][]float32, n), make([]float32, n)
 	if err := t.attach(ctx, d); err != nil {
 		t.unmap()
