@@ -82,6 +82,9 @@ func FuzzLink(f *testing.F) {
 	f.Add(frames(typeHello, greeting, typeStripe, announcement{Size: 10, Hi: 10}, typePart, []byte("part"), typeHave, haveMessage{0, true}))
 	f.Add(frames(typeHello, greeting, uint8(0x20), []byte("data"), uint8(0x30), []byte("call"), typeWelcome, welcome{}, typeRefuse, refusal{}))
 	f.Add(frames(typeMessage, []byte("no hello")))
+	ofNoEpoch := frames(typeHello, greeting, uint8(0x20), []byte{})
+	ofNoEpoch[len(ofNoEpoch)-4] = 0
+	f.Add(ofNoEpoch)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		self := Member{ID: 7, Name: "self", Addr: "unix:" + filepath.Join("/nowhere", "self"), Host: "here"}
 		network := &nets{}

@@ -102,6 +102,8 @@ func (l *link) Body(_ fabric.Conn, h fabric.Header) ([]byte, error) {
 	defer l.mu.Unlock()
 	p := l.w.plane.Load()
 	switch epoch := p.epochOf(); {
+	case h.Epoch == 0:
+		return nil, errNoEpoch
 	case h.Epoch < epoch:
 		l.w.stale.Add(1)
 		l.plane = nil
@@ -113,6 +115,9 @@ func (l *link) Body(_ fabric.Conn, h fabric.Header) ([]byte, error) {
 	l.plane = p
 	return p.body(peer.From.ID, h)
 }
+
+// errNoEpoch is for data of no view: epochs count from one, and before its first a worker has no plane.
+var errNoEpoch = errors.New("data of epoch 0, which no view has")
 
 // drop is room for bytes that nobody wants.
 func (l *link) drop(n int) []byte {
@@ -161,6 +166,8 @@ func (l *link) data(c fabric.Conn, from ID, h fabric.Header, body []byte) error 
 	}
 	l.plane = nil
 	switch epoch := p.epochOf(); {
+	case h.Epoch == 0:
+		return errNoEpoch
 	case h.Epoch < epoch:
 		// What was received into the old reducer's memory is still its own to account for.
 		if given != nil && given != p {
