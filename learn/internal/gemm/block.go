@@ -12,9 +12,9 @@ const (
 	// maxDepth bounds j·k of one pass over C, so that a column panel of B stays in the second-level cache.
 	maxDepth = 1024
 	// maxCall bounds the multiply-adds of one call into assembly, which the scheduler cannot interrupt.
-	maxCall = 1 << 20
+	maxCall = 1 << 19
 	minWork = 16
-	minRows = 8
+	minRows = 16
 	// residentB is how many floats of a column panel of B may stay in the first-level cache beside A and C.
 	residentB = 4096
 	// residentL2 is how many floats of B a pass over the rows may reuse from the second-level cache.

@@ -27,7 +27,9 @@ const (
 	maxDotRows = 20
 	// minDotDepth and maxDotDepth bound k: a shorter one does not pay for the addition of the parts, a longer one
 	// would keep the scheduler waiting.
-	minDotDepth, maxDotDepth = 64, 1 << 16
+	minDotDepth, maxDotDepth = 64, 1 << 14
+	// maxDotFloats bounds the floats that one call reads, from memory at worst.
+	maxDotFloats = 1 << 17
 )
 
 // dotsID is the number of the kernel with mr rows and nr columns.
@@ -102,7 +104,7 @@ func (p *dotBlock) columns(level cpu.Level, d *dots, rows span, n, nr int) {
 
 // call runs count tiles of mr×nr from (m, n), each rows and columns after the one before.
 func (p *dotBlock) call(level cpu.Level, d *dots, m, mr, n, nr, count, rows, columns int) {
-	most := max(1, maxCall/(mr*nr*p.k))
+	most := max(1, maxDotFloats/((mr+nr)*p.k))
 	d.at, d.bt, d.ct = rows*d.am, columns*d.bn, rows*d.cm+4*columns
 	for count > 0 {
 		d.nt = min(count, most)

@@ -10,7 +10,7 @@ const (
 	// packGrain is the number of floats worth a chunk of packing.
 	packGrain = 1 << 16
 	// packCall bounds the rows or columns that one call into assembly packs.
-	packCall = 1024
+	packCall = 512
 	// streamedRows is the number of rows of C from which the panels that all chunks share are written past the caches:
 	// lines that another core holds are slow to overwrite, several times so across third-level caches; fewer rows would
 	// feel that their first user reads them from memory.
