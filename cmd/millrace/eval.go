@@ -70,7 +70,7 @@ is measured on the data set that the run was given, read in the same way.`,
 func openModel(path string) (*saved.Model, *job.Settings, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
-		m, err := saved.Open(path)
+		m, err := classifier(path)
 		return m, nil, err
 	}
 	dir, err := rundir.Open(path)
@@ -81,7 +81,7 @@ func openModel(path string) (*saved.Model, *job.Settings, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := saved.Open(dir.File(job.ModelFile))
+	m, err := classifier(dir.File(job.ModelFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		if dir.Busy() {
 			return nil, nil, badInputf("run %s has no model yet: it is still going on", path)
@@ -89,6 +89,15 @@ func openModel(path string) (*saved.Model, *job.Settings, error) {
 		err = badInputf("run %s has no model yet: it has not ended; go on with millrace train --resume %s", path, shellWord(path))
 	}
 	return m, &s, err
+}
+
+// classifier opens a model that has classes.
+func classifier(path string) (*saved.Model, error) {
+	m, err := saved.Open(path)
+	if err == nil && len(m.Classes) == 0 {
+		return nil, badInputf("%s: the model has no classes; only the Go program that made it knows what its outputs mean", path)
+	}
+	return m, err
 }
 
 // evaluation is what eval prints.
@@ -137,7 +146,7 @@ func evaluate(ctx context.Context, m *saved.Model, name string, options data.Opt
 		return nil, err
 	}
 	defer engine.Close()
-	got, err := train.NewEvaluator(engine, m.Net, nn.Loss{}, m.Vectors).Evaluate(ctx, test, nil)
+	got, err := train.NewEvaluator(engine, m.Net, []nn.Loss{{}}, m.Vectors).Evaluate(ctx, test, nil)
 	if err != nil {
 		return nil, err
 	}

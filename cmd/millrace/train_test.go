@@ -17,6 +17,8 @@ import (
 
 	"millrace.dev/control"
 	"millrace.dev/learn/job"
+	"millrace.dev/learn/nn"
+	"millrace.dev/learn/saved"
 )
 
 // stripes makes a folder of images in dir/pictures: three classes of 30, each with a bright
@@ -531,6 +533,7 @@ func TestEvalAndPredictRefuse(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "damaged"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	numbersModel(t, filepath.Join(dir, "numbers"))
 	for _, args := range [][]string{{"eval", ""}, {"predict", "", "one.png"}, {"predict", "run", ""}, {"why", ""}} {
 		if got := millrace(t, dir, args...); got.code != exitUsage || !strings.Contains(got.stderr, " is empty") {
 			t.Errorf("%q: %+v", args, got)
@@ -546,6 +549,8 @@ func TestEvalAndPredictRefuse(t *testing.T) {
 		want string
 	}{
 		"eval damaged --data pictures":       {exitBadInput, "damaged: at byte"},
+		"eval numbers --data pictures":       {exitBadInput, "numbers: the model has no classes"},
+		"predict numbers one.png":            {exitBadInput, "numbers: the model has no classes"},
 		"eval none --data pictures":          {exitBadInput, "none: no such file"},
 		"eval pictures":                      {exitBadInput, "holds no run"},
 		"eval run --data fashion-mnist-mini": {exitBadInput, "the model knows the classes high, low, middle"},
@@ -569,6 +574,22 @@ func TestEvalAndPredictRefuse(t *testing.T) {
 	}
 	if got := millrace(t, dir, "eval", "run"); got.code != exitBadInput || !strings.Contains(got.stderr, "has no model yet") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// numbersModel writes a model that predicts a number.
+func numbersModel(t *testing.T, path string) {
+	t.Helper()
+	net, err := nn.Sequential("numbers", nn.Input("x", 2), nn.Dense{Units: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := net.NewVectors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&saved.Model{Net: net, Vectors: v}).WriteFile(path); err != nil {
+		t.Fatal(err)
 	}
 }
 

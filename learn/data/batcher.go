@@ -56,8 +56,12 @@ func (m *Batcher) Fill(b *Batch, epoch int, spans ...Span) error {
 		b.Indices = m.plan.Indices(b.Indices, epoch, s.From, s.To)
 	}
 	n, size := len(b.Indices), SampleSize(m.ds)
-	b.X, b.Y = slices.Grow(b.X[:0], n*size)[:n*size], slices.Grow(b.Y[:0], n)[:n]
-	if err := m.ds.Batch(b.X, b.Y, b.Indices); err != nil || m.augment == nil {
+	b.X, b.Y = grown(b.X, n*size), grown(b.Y, n)
+	b.Targets = grown(b.Targets, n*TargetSize(m.ds))
+	if err := m.ds.Batch(b.X, b.Y, b.Indices); err != nil {
+		return err
+	}
+	if err := targets(m.ds, b.Targets, b.Indices); err != nil || m.augment == nil {
 		return err
 	}
 	for i, index := range b.Indices {
@@ -65,3 +69,6 @@ func (m *Batcher) Fill(b *Batch, epoch int, spans ...Span) error {
 	}
 	return nil
 }
+
+// grown is a slice of n elements in the memory of another, if that is large enough.
+func grown[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }

@@ -11,12 +11,14 @@
 //	             ── MeasureNorm(Train) ─▶ Norm       kept with the model
 //	             ── Normalize ──▶ Dataset            values as the network wants them
 //	             ── Plan at a Cursor ──▶ indices     which samples, in which order
-//	             ── Loader ──▶ Batch{X, Y, Next}     gathered, augmented, some batches ahead
+//	             ── Loader ──▶ Batch{X, Y, …, Next}  gathered, augmented, some batches ahead
 //
 // # Main types
 //
 //   - Dataset: labelled samples of one shape; Bytes and Floats keep them in memory, Subset,
 //     Relabel and Normalize make one of another. Images are height, width, channels; vectors are features.
+//   - Targeted: a data set with numbers as targets in place of classes, for models that predict
+//     numbers or have several outputs; Numbers keeps one in memory.
 //   - Set: what a name or path stands for; Open reads MNIST's IDX files, folders of images, CSV
 //     and .npz; Fetch downloads the known sets; an extract of Fashion-MNIST is embedded. ReadImage
 //     and ReadRows read samples to predict. Classes without names are called by their labels and

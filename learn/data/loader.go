@@ -12,6 +12,7 @@ import (
 type Batch struct {
 	X       []float32 // len(Indices) samples, one after the other
 	Y       []int32   // their labels
+	Targets []float32 // their targets, of a Targeted data set
 	Indices []int     // their places in the data set
 	At      Cursor    // where the batch begins
 	Next    Cursor    // where to go on: with the batch after this one
@@ -112,7 +113,8 @@ func (l *Loader) newSlot() *slot {
 	return &slot{
 		done: make(chan struct{}, 1), maker: newBatcher(l.ds, l.plan, l.augment),
 		batch: Batch{
-			X: make([]float32, l.plan.Batch*SampleSize(l.ds)), Y: make([]int32, l.plan.Batch), Indices: make([]int, 0, l.plan.Batch),
+			X: make([]float32, l.plan.Batch*SampleSize(l.ds)), Y: make([]int32, l.plan.Batch),
+			Targets: make([]float32, l.plan.Batch*TargetSize(l.ds)), Indices: make([]int, 0, l.plan.Batch),
 		},
 	}
 }

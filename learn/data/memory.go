@@ -6,27 +6,54 @@ import (
 	"slices"
 )
 
-// labelled is what both kinds of in-memory data set share.
+// samples is what all data sets in memory share.
+type samples struct {
+	name  string
+	shape []int
+	size  int // values per sample
+	n     int
+}
+
+// newSamples checks that so many values make n samples; by tells in errors how these are counted.
+func newSamples(name string, values int, shape []int, n int, by string) (samples, error) {
+	s := samples{name: name, shape: slices.Clone(shape), n: n}
+	if err := checkShape(name, shape); err != nil {
+		return s, err
+	}
+	s.size = elements(shape)
+	if n == 0 {
+		return s, wrongFile(name, "the data set is empty")
+	}
+	if values/s.size != n || values%s.size != 0 {
+		return s, wrongFile(name, "%d %s, but %d values make %.4g samples of shape %v", n, by, values, float64(values)/float64(s.size), shape)
+	}
+	return s, nil
+}
+
+func (s *samples) Len() int     { return s.n }
+func (s *samples) Shape() []int { return s.shape }
+
+// checkIndex refuses an index outside the data set.
+func (s *samples) checkIndex(i int) error {
+	if i < 0 || i >= s.n {
+		return wrongField(s.name, fmt.Sprintf("sample %d", i), "is out of range 0 to %d", s.n-1)
+	}
+	return nil
+}
+
+// labelled are samples with classes.
 type labelled struct {
-	name    string
-	shape   []int
-	size    int // values per sample
+	samples
 	labels  []int32
 	classes []string
 }
 
 // newLabelled checks everything but the values themselves.
 func newLabelled(name string, values int, shape []int, labels []int32, classes []string) (labelled, error) {
-	l := labelled{name: name, shape: slices.Clone(shape), labels: labels, classes: classes}
-	if err := checkShape(name, shape); err != nil {
+	s, err := newSamples(name, values, shape, len(labels), "labels")
+	l := labelled{s, labels, classes}
+	if err != nil {
 		return l, err
-	}
-	l.size = elements(shape)
-	if len(labels) == 0 {
-		return l, wrongFile(name, "the data set is empty")
-	}
-	if values/l.size != len(labels) || values%l.size != 0 {
-		return l, wrongFile(name, "%d labels, but %d values make %.4g samples of shape %v", len(labels), values, float64(values)/float64(l.size), shape)
 	}
 	if len(classes) == 0 {
 		return l, wrongField(name, "classes", "no class is named")
@@ -44,17 +71,7 @@ func checkLabels(name string, labels []int32, classes int) error {
 	return nil
 }
 
-func (l *labelled) Len() int          { return len(l.labels) }
-func (l *labelled) Shape() []int      { return l.shape }
 func (l *labelled) Classes() []string { return l.classes }
-
-// checkIndex refuses an index outside the data set.
-func (l *labelled) checkIndex(i int) error {
-	if i < 0 || i >= len(l.labels) {
-		return wrongField(l.name, fmt.Sprintf("sample %d", i), "is out of range 0 to %d", len(l.labels)-1)
-	}
-	return nil
-}
 
 // Bytes is a data set of uint8 values in memory, such as the pixels of images.
 type Bytes struct {
@@ -135,12 +152,20 @@ func NewFloats(name string, values []float32, shape []int, labels []int32, class
 	if err != nil {
 		return nil, err
 	}
-	for i, v := range values {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, wrongField(name, fmt.Sprintf("sample %d, value %d", i/l.size, i%l.size), "is not a finite number: %v", v)
-		}
+	if err := checkFinite(name, "value", values, l.size); err != nil {
+		return nil, err
 	}
 	return &Floats{labelled: l, values: values}, nil
+}
+
+// checkFinite refuses numbers that are not finite; size of them make a sample.
+func checkFinite(name, what string, numbers []float32, size int) error {
+	for i, v := range numbers {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return wrongField(name, fmt.Sprintf("sample %d, %s %d", i/size, what, i%size), "is not a finite number: %v", v)
+		}
+	}
+	return nil
 }
 
 // Storage is Float32.
@@ -151,12 +176,22 @@ func (f *Floats) Batch(dst []float32, labels []int32, indices []int) error {
 	if err := checkBatch(f, dst, labels, indices); err != nil {
 		return err
 	}
+	if labels != nil {
+		for at, i := range indices {
+			if err := f.checkIndex(i); err != nil {
+				return err
+			}
+			labels[at] = f.labels[i]
+		}
+	}
+	return f.gather(dst, indices)
+}
+
+// gather copies the values of samples, unless dst is nil.
+func (f *Floats) gather(dst []float32, indices []int) error {
 	for at, i := range indices {
 		if err := f.checkIndex(i); err != nil {
 			return err
-		}
-		if labels != nil {
-			labels[at] = f.labels[i]
 		}
 		if dst != nil {
 			copy(dst[at*f.size:(at+1)*f.size], f.values[i*f.size:(i+1)*f.size])

@@ -131,7 +131,7 @@ func (m *moments) norm() Norm {
 	return n
 }
 
-// Normalize returns a data set that gives the samples of ds normalised. Uint8 storage
+// Normalize returns a data set that gives the samples of ds normalised; targets stay as they are. Uint8 storage
 // keeps its bytes: its tables are changed instead, so the normalisation costs nothing.
 func Normalize(ds Dataset, n Norm) (Dataset, error) {
 	if err := n.Validate(ds.Shape()); err != nil {
@@ -177,6 +177,14 @@ func (d *normalized) Batch(dst []float32, labels []int32, indices []int) error {
 		d.norm.Apply(dst[:len(indices)*SampleSize(d)])
 	}
 	return nil
+}
+
+// TargetSize implements Targeted.
+func (d *normalized) TargetSize() int { return TargetSize(d.Dataset) }
+
+// Targets implements Targeted.
+func (d *normalized) Targets(dst []float32, indices []int) error {
+	return targets(d.Dataset, dst, indices)
 }
 
 // blank gives what a stored 0 reads as, per entry of the last axis.

@@ -32,7 +32,7 @@ func (s *Subset) Batch(dst []float32, labels []int32, indices []int) error {
 	size := SampleSize(s)
 	for at, i := range indices {
 		if i < 0 || i >= len(s.indices) {
-			return fmt.Errorf("subset: sample %d is out of range 0 to %d", i, len(s.indices)-1)
+			return s.outOfRange(i)
 		}
 		var values []float32
 		var label []int32
@@ -47,6 +47,27 @@ func (s *Subset) Batch(dst []float32, labels []int32, indices []int) error {
 		}
 	}
 	return nil
+}
+
+// TargetSize implements Targeted.
+func (s *Subset) TargetSize() int { return TargetSize(s.Dataset) }
+
+// Targets implements Targeted.
+func (s *Subset) Targets(dst []float32, indices []int) error {
+	size := s.TargetSize()
+	for at, i := range indices {
+		if i < 0 || i >= len(s.indices) {
+			return s.outOfRange(i)
+		}
+		if err := targets(s.Dataset, dst[at*size:(at+1)*size], s.indices[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Subset) outOfRange(i int) error {
+	return fmt.Errorf("subset: sample %d is out of range 0 to %d", i, len(s.indices)-1)
 }
 
 // Split divides ds into two parts: each sample goes to the second with the given
@@ -93,6 +114,9 @@ func splitByKey(ds Dataset, fraction float64, keys []uint64) (first, second *Sub
 // spared finds, for each class with all its samples below the bound, the one of the highest key;
 // one sample below the bound is always left.
 func spared(ds Dataset, keys []uint64, bound uint64) (map[int]bool, error) {
+	if len(ds.Classes()) == 0 {
+		return nil, nil
+	}
 	last := make([]int, len(ds.Classes())) // of each class, 1 + the index of its highest key
 	below, label := 0, make([]int32, 1)
 	for i, k := range keys {

@@ -100,7 +100,7 @@ func (j *Job) checkSteps() error {
 		if n == 0 {
 			continue
 		}
-		if _, err := train.StepGraph(j.Net, n, j.config.Loss, j.config.Optimizer); err != nil {
+		if _, err := train.StepGraph(j.Net, n, []nn.Loss{j.config.Loss}, j.config.Optimizer); err != nil {
 			return fmt.Errorf("a batch of %d (of %d samples an epoch): %w", n, j.Samples, err)
 		}
 	}

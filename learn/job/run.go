@@ -108,13 +108,13 @@ func (j *Job) test(ctx context.Context) (train.Metrics, []report.Mistake, error)
 		return train.Metrics{}, nil, err
 	}
 	var mistakes []report.Mistake
-	m, err := j.trainer.Evaluate(ctx, set, func(indices []int, labels []int32, logits []float32) {
-		classes := len(logits) / len(labels)
-		for i, y := range labels {
+	m, err := j.trainer.Evaluate(ctx, set, func(b *data.Batch, outputs [][]float32) {
+		classes := len(outputs[0]) / len(b.Y)
+		for i, y := range b.Y {
 			if len(mistakes) == maxMistakes {
 				return
 			}
-			if x := report.Judge(indices[i], int(y), logits[i*classes:(i+1)*classes]); x.Guess != x.Label {
+			if x := report.Judge(b.Indices[i], int(y), outputs[0][i*classes:(i+1)*classes]); x.Guess != x.Label {
 				mistakes = append(mistakes, x)
 			}
 		}

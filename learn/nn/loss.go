@@ -12,6 +12,7 @@ type Loss struct {
 	Smoothing float32 `json:",omitempty"` // of CrossEntropy: share of the target spread over all classes
 	Ignore    *int32  `json:",omitempty"` // of CrossEntropy: label that does not count
 	Delta     float32 `json:",omitempty"` // of Huber
+	Weight    float32 `json:",omitempty"` // factor in the sum of the losses of several outputs; 0 for 1
 }
 
 // LossKind names a loss.
@@ -38,7 +39,11 @@ func (l Loss) Target(pred graph.Spec) graph.Spec {
 
 // Apply appends the loss to g, under the path "loss".
 func (l Loss) Apply(g *graph.Graph, pred, target *graph.Value) (v *graph.Value) {
-	g.Scope("loss", func() { v = l.apply(g, pred, target) })
+	g.Scope("loss", func() {
+		if v = l.apply(g, pred, target); l.Weight != 0 && l.Weight != 1 {
+			v = g.Mul(v, g.Scalar(l.Weight))
+		}
+	})
 	return v
 }
 

@@ -1,8 +1,9 @@
 // Package saved keeps trained models in files.
 //
-// A Model is a net with its weights and all that is needed to use it: the names of the classes
-// and how a sample is prepared. WriteFile puts it into one file, Open makes it usable again
-// without any code of the one who trained it; Predictor then gives probabilities for samples.
+// A Model is a net with its weights and all that is needed to use it: the names of the classes,
+// if it has any, and how a sample is prepared. WriteFile puts it into one file, Open makes it
+// usable again without any code of the one who trained it; Predictor then gives the classes'
+// probabilities for samples, or the net's outputs.
 // WriteNPZ and ReadNPZ exchange the weights alone with NumPy: an array per weight, under the
 // weight's name.
 //

@@ -12,16 +12,18 @@ import (
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/internal/bundle"
 	"millrace.dev/learn/nn"
+	"millrace.dev/learn/tensor"
 )
 
 const kind = "model"
 
-// Model is a trained model and what is needed to use it.
+// Model is a trained model and what is needed to use it. One that classifies has one input and
+// one output, the logits; one without classes has any.
 type Model struct {
-	Net     *nn.Model // of one input and one output: the logits
+	Net     *nn.Model
 	Vectors *engine.Vectors
-	Classes []string  // one for each logit
-	Norm    data.Norm // what a sample's values are normalised by
+	Classes []string  // one for each logit; none when the outputs are numbers
+	Norm    data.Norm // what a sample's values are normalised by; may be empty without classes
 	Border  float32   // mean of the outermost pixels of the training images, from 0 to 1
 	Data    string    // name of the data set
 }
@@ -137,15 +139,41 @@ func decode(f *bundle.File) (*Model, error) {
 
 // check tells whether the parts belong together.
 func (m *Model) check() error {
+	if err := m.checkInputs(); err != nil {
+		return err
+	}
+	if len(m.Classes) == 0 {
+		if len(m.Norm.Mean)+len(m.Norm.Std) == 0 {
+			return nil
+		}
+		return m.Norm.Validate(m.shape())
+	}
 	if m.Net.NumInputs() != 1 || m.Net.NumOutputs() != 1 {
-		return fmt.Errorf("model %s has %d inputs and %d outputs, not one of each", m.Net.Name, m.Net.NumInputs(), m.Net.NumOutputs())
+		return fmt.Errorf("model %s has %d inputs and %d outputs; with classes it has one of each", m.Net.Name, m.Net.NumInputs(), m.Net.NumOutputs())
 	}
-	in, out := m.Net.InputShape(0), m.Net.OutputShape(0)
-	if len(in) == 0 || in.Elems() == 0 {
-		return fmt.Errorf("model %s takes samples of shape %v", m.Net.Name, in)
-	}
-	if len(out) != 1 || out[0] != len(m.Classes) {
+	if out := m.Net.OutputShape(0); len(out) != 1 || out[0] != len(m.Classes) {
 		return fmt.Errorf("model %s gives %v for a sample, there are %d classes", m.Net.Name, out, len(m.Classes))
 	}
-	return m.Norm.Validate(in)
+	return m.Norm.Validate(m.shape())
+}
+
+func (m *Model) checkInputs() error {
+	for i := range m.Net.NumInputs() {
+		if in := m.Net.InputShape(i); len(in) == 0 || in.Elems() == 0 {
+			return fmt.Errorf("model %s takes samples of shape %v", m.Net.Name, in)
+		}
+	}
+	return nil
+}
+
+// shape is that of a sample: of the one input, or of the values of several one after the other.
+func (m *Model) shape() tensor.Shape {
+	if m.Net.NumInputs() == 1 {
+		return m.Net.InputShape(0)
+	}
+	n := 0
+	for i := range m.Net.NumInputs() {
+		n += m.Net.InputShape(i).Elems()
+	}
+	return tensor.Shape{n}
 }

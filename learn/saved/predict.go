@@ -7,24 +7,33 @@ import (
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/graph"
 	"millrace.dev/learn/nn"
+	"millrace.dev/learn/tensor"
 )
 
-// Predictor gives probabilities for one sample at a time. It is used by one goroutine at a time;
-// several predictors of one model may run at once.
+// Predictor gives what a model makes of one sample at a time. It is used by one goroutine at a
+// time; several predictors of one model may run at once.
 type Predictor struct {
-	model *Model
-	run   engine.Replica
-	x, p  []float32
+	model   *Model
+	run     engine.Replica
+	inputs  tensor.Columns
+	sample  []float32
+	outputs [][]float32
+	result  []float32 // the outputs one after the other
 }
 
 // NewPredictor compiles the model for predictions.
 func NewPredictor(e engine.Engine, m *Model) (*Predictor, error) {
 	g := graph.New()
-	out := m.Net.Graph(g, 1, nn.Eval).Outputs[0]
+	outputs := m.Net.Graph(g, 1, nn.Eval).Outputs
+	for i, out := range outputs {
+		if len(m.Classes) > 0 {
+			out = g.Softmax(out)
+		}
+		g.Output(outputName(i), out)
+	}
 	if err := g.Err(); err != nil {
 		return nil, err
 	}
-	g.Output("probabilities", g.Softmax(out))
 	program, err := e.Compile(g, engine.Options{Layout: m.Vectors.Layout})
 	if err != nil {
 		return nil, err
@@ -33,18 +42,45 @@ func NewPredictor(e engine.Engine, m *Model) (*Predictor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Predictor{m, r, r.Input(m.Net.InputName(0)).F32(), r.Output("probabilities").F32()}, nil
+	p := &Predictor{model: m, run: r}
+	var inputs []*tensor.Tensor
+	for i := range m.Net.NumInputs() {
+		inputs = append(inputs, r.Input(m.Net.InputName(i)))
+	}
+	if p.inputs, err = tensor.NewColumns(inputs...); err != nil {
+		return nil, err
+	}
+	p.sample = make([]float32, p.inputs.Width())
+	for i := range outputs {
+		p.outputs = append(p.outputs, r.Output(outputName(i)).F32())
+	}
+	return p, nil
 }
 
-// Predict gives the probability of each class for a sample whose values are not yet normalised.
-// The result is valid until the next call.
+func outputName(i int) string { return fmt.Sprintf("output_%d", i) }
+
+// Predict takes a sample whose values are not yet normalised, those of several inputs one after
+// the other, and gives the probability of each class, or, from a model without classes, its
+// outputs one after the other. The result is valid until the next call.
 func (p *Predictor) Predict(sample []float32) ([]float32, error) {
-	if len(sample) != len(p.x) {
-		return nil, fmt.Errorf("a sample of %d values, model %s takes %v", len(sample), p.model.Net.Name, p.model.Net.InputShape(0))
+	if len(sample) != len(p.sample) {
+		return nil, fmt.Errorf("a sample of %d values, model %s takes %v", len(sample), p.model.Net.Name, p.model.shape())
 	}
-	copy(p.x, sample)
-	p.model.Norm.Apply(p.x)
-	return p.p, p.run.Run(engine.All, engine.Step{})
+	copy(p.sample, sample)
+	if len(p.model.Norm.Mean) > 0 {
+		p.model.Norm.Apply(p.sample)
+	}
+	if err := p.inputs.Put(p.sample); err != nil {
+		return nil, err
+	}
+	if err := p.run.Run(engine.All, engine.Step{}); err != nil {
+		return nil, err
+	}
+	p.result = p.result[:0]
+	for _, out := range p.outputs {
+		p.result = append(p.result, out...)
+	}
+	return p.result, nil
 }
 
 // Guess is a class and its probability.

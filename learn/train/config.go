@@ -13,11 +13,12 @@ import (
 
 // Config says what to train, on what, and how.
 type Config struct {
-	Model     *nn.Model // of one input and one output: the logits
-	Loss      nn.Loss   // cross-entropy
+	Model     *nn.Model
+	Loss      nn.Loss   // of a model with one output; cross-entropy by default
+	Losses    []nn.Loss // of each of several outputs, in place of Loss; their sum is lowered
 	Optimizer optim.Optimizer
 	Schedule  optim.Schedule
-	Train     data.Dataset // normalised as the network wants it
+	Train     data.Dataset // normalised as the network wants it; a data.Targeted one for other targets than a class
 	Valid     data.Dataset // nil for none
 	Augment   []data.Augment
 	Batch     int
@@ -120,31 +121,28 @@ func (c *Config) check() error {
 		return configErrorf("the training set is empty")
 	case c.Epochs < 0 || c.Steps < 0 || c.Epochs == 0 && c.Steps == 0:
 		return configErrorf("a number of epochs or steps is needed")
-	case c.Model.NumInputs() != 1 || c.Model.NumOutputs() != 1:
-		return configErrorf("model %s has %d inputs and %d outputs; the trainer takes models with one of each", c.Model.Name, c.Model.NumInputs(), c.Model.NumOutputs())
-	case !c.Loss.Classifies():
-		return configErrorf("the loss %q needs targets of numbers; data sets have class labels", c.Loss.Kind)
+	case len(c.Losses) > 0 && c.Loss != (nn.Loss{}):
+		return configErrorf("both a loss and losses are given")
+	case len(c.losses()) != c.Model.NumOutputs():
+		return configErrorf("model %s has %d outputs, for which %d losses are given", c.Model.Name, c.Model.NumOutputs(), len(c.losses()))
 	}
 	for _, set := range []data.Dataset{c.Train, c.Valid} {
 		if set == nil {
 			continue
 		}
-		if err := Fits(c.Model, set); err != nil {
+		if err := fits(c.Model, c.losses(), set); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Fits checks that a model takes the samples of a data set and has an output for each class.
-func Fits(m *nn.Model, set data.Dataset) error {
-	if want := m.InputShape(0); !want.Equal(set.Shape()) {
-		return configErrorf("%s/%s wants samples of shape %v, the data set has %v", m.Name, m.InputName(0), want, set.Shape())
+// losses are those of the model's outputs.
+func (c *Config) losses() []nn.Loss {
+	if len(c.Losses) > 0 {
+		return c.Losses
 	}
-	if out := m.OutputShape(0); len(out) != 1 || out[0] != len(set.Classes()) {
-		return configErrorf("model %s gives %v for a sample, the data set has %d classes", m.Name, out, len(set.Classes()))
-	}
-	return nil
+	return []nn.Loss{c.Loss}
 }
 
 // ConfigError says what does not fit in a configuration.

@@ -6,6 +6,11 @@
 // the learning rate, stop early, or choose another number of threads. A decision takes effect
 // between two steps.
 //
+// A model of one output learns classes from a data set with labels. Models with several inputs or
+// outputs, and those that predict numbers, learn from a data.Targeted one, whose rows hold the
+// values of all inputs and the targets of all outputs; each output has its own loss, and their
+// sum is lowered.
+//
 // Main types: Config says what and how; Trainer runs it and tells an Observer; Evaluator
 // measures a model on a data set; Metrics are plain sums; a Group joins the trainers of
 // several workers. StepGraph and EvalGraph are the graphs, for those who write their own loop.

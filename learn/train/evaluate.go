@@ -17,13 +17,14 @@ const evalBatch = 250
 type Evaluator struct {
 	runners *runners
 	model   *nn.Model
-	ignore  *int32
+	losses  []nn.Loss
 }
 
-// NewEvaluator makes an evaluator of the model whose weights are in v.
-func NewEvaluator(e engine.Engine, m *nn.Model, loss nn.Loss, v *engine.Vectors) *Evaluator {
-	return &Evaluator{model: m, ignore: loss.Ignore, runners: newRunners(func(batch int) (*runner, error) {
-		g, err := EvalGraph(m, batch, loss)
+// NewEvaluator makes an evaluator of the model whose weights are in v, with a loss for each of
+// its outputs.
+func NewEvaluator(e engine.Engine, m *nn.Model, losses []nn.Loss, v *engine.Vectors) *Evaluator {
+	return &Evaluator{model: m, losses: losses, runners: newRunners(func(batch int) (*runner, error) {
+		g, err := EvalGraph(m, batch, losses)
 		if err != nil {
 			return nil, err
 		}
@@ -31,13 +32,13 @@ func NewEvaluator(e engine.Engine, m *nn.Model, loss nn.Loss, v *engine.Vectors)
 		if err != nil {
 			return nil, err
 		}
-		return newRunner(p, v, m)
+		return newRunner(p, v, m, losses)
 	})}
 }
 
-// Each gets a batch of an evaluation: the samples' places in the data set, their labels, and
-// the logits, a row a sample. The slices are valid during the call.
-type Each func(indices []int, labels []int32, logits []float32)
+// Each gets a batch of an evaluation and what the model gives for it: for each of its outputs a
+// row a sample. Both are valid during the call.
+type Each func(b *data.Batch, outputs [][]float32)
 
 // MaxConfusion is the number of classes up to which Evaluate counts a confusion matrix, whose
 // size is their square: 8 MB at most.
@@ -45,10 +46,10 @@ const MaxConfusion = 1000
 
 // Evaluate runs over a whole data set, in order, and gives every batch to each unless that is
 // nil. A short last batch runs as a program of its own size, so that every sample counts once.
-// The confusion matrix is counted as well, for up to MaxConfusion classes.
+// For a data set with classes, up to MaxConfusion, the confusion matrix is counted as well.
 func (ev *Evaluator) Evaluate(ctx context.Context, ds data.Dataset, each Each) (Metrics, error) {
 	var m Metrics
-	if classes := len(ds.Classes()); classes <= MaxConfusion {
+	if classes := len(ds.Classes()); classes > 0 && classes <= MaxConfusion {
 		m.Confusion = make([][]int, classes)
 		for i := range m.Confusion {
 			m.Confusion[i] = make([]int, classes)
@@ -61,7 +62,7 @@ func (ev *Evaluator) Evaluate(ctx context.Context, ds data.Dataset, each Each) (
 // measure adds a whole data set to the metrics; without a confusion matrix in them none is
 // counted.
 func (ev *Evaluator) measure(ctx context.Context, ds data.Dataset, each Each, m *Metrics) error {
-	if err := Fits(ev.model, ds); err != nil {
+	if err := fits(ev.model, ev.losses, ds); err != nil {
 		return err
 	}
 	loader, err := data.NewLoader(ds, data.LoaderOptions{
@@ -83,14 +84,15 @@ func (ev *Evaluator) measure(ctx context.Context, ds data.Dataset, each Each, m 
 		if err != nil {
 			return err
 		}
-		copy(r.x, b.X)
-		copy(r.y, b.Y)
+		if err := r.load(b); err != nil {
+			return err
+		}
 		if err := r.Run(engine.All, engine.Step{}); err != nil {
 			return located(r, engine.Step{}, err)
 		}
-		m.add(float64(r.loss[0]), r.logits, r.y, ev.ignore)
+		r.count(m, b)
 		if each != nil {
-			each(b.Indices, r.y, r.logits)
+			each(b, r.outputs)
 		}
 	}
 }

@@ -18,8 +18,8 @@ func TestEvaluateCountsEverySampleOnce(t *testing.T) {
 	tr := mustTrain(t, cfg)
 	set := blobs(t, evalBatch+13, 4)
 	seen := make([]int, set.Len())
-	whole, err := tr.Evaluate(context.Background(), set, func(indices []int, labels []int32, logits []float32) {
-		for _, i := range indices {
+	whole, err := tr.Evaluate(context.Background(), set, func(b *data.Batch, _ [][]float32) {
+		for _, i := range b.Indices {
 			seen[i]++
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/engine"
@@ -90,7 +91,69 @@ func trainAndUse() error {
 	return err
 }
 
-// A loop of one's own, for a model that predicts a number: y = 3a − 2b + 1.
+// Predict numbers and a class from two inputs: how far a throw goes, and whether that is far.
+func Example_targets() {
+	if err := trainThrows(); err != nil {
+		fmt.Println(err)
+	}
+	// Output: a throw of speed 4 at 45° goes 16 m: true, which is far: true
+}
+
+func trainThrows() error {
+	// A row of values holds those of all inputs, a row of targets those of all outputs.
+	var values, targets []float32
+	for i := range 1000 {
+		speed, angle := 5*float64(i%40)/40, math.Pi/2*float64(i%25)/25
+		distance := speed * speed * math.Sin(2*angle)
+		far := 0
+		if distance > 8 {
+			far = 1
+		}
+		values = append(values, float32(speed), float32(angle))
+		targets = append(targets, float32(distance), float32(far))
+	}
+	samples, err := data.NewNumbers("throws", values, []int{2}, targets, 2)
+	if err != nil {
+		return err
+	}
+
+	speed, angle := nn.Input("speed", 1), nn.Input("angle", 1)
+	h := nn.Dense{Units: 64, Act: nn.Tanh}.On(nn.Concat{}.On(speed, angle))
+	h = nn.Dense{Units: 64, Act: nn.Tanh}.On(h)
+	model, err := nn.NewModel("throws", nn.In(speed, angle), nn.Out(nn.Dense{Units: 1}.On(h), nn.Dense{Units: 2}.On(h)))
+	if err != nil {
+		return err
+	}
+	e, err := cpu.New(0)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	trainer, err := train.New(train.Config{
+		Model: model, Losses: []nn.Loss{{Kind: nn.Huber, Delta: 1}, {Kind: nn.CrossEntropy, Weight: 0.5}},
+		Optimizer: optim.Adam(), Schedule: optim.OneCycle(0.01, 1600),
+		Train: samples, Batch: 50, Epochs: 80, Seed: 1, Engine: e,
+	})
+	if err != nil {
+		return err
+	}
+	if err := trainer.Run(context.Background()); err != nil {
+		return err
+	}
+
+	p, err := saved.NewPredictor(e, &saved.Model{Net: model, Vectors: trainer.Vectors()})
+	if err != nil {
+		return err
+	}
+	out, err := p.Predict([]float32{4, math.Pi / 4}) // distance, logits of near and far
+	if err != nil {
+		return err
+	}
+	fmt.Printf("a throw of speed 4 at 45° goes 16 m: %v, which is far: %v\n", math.Abs(float64(out[0])-16) < 1, out[2] > out[1])
+	return nil
+}
+
+// A loop of one's own: y = 3a − 2b + 1, from samples that are made on the way.
 func Example_ownLoop() {
 	if err := fitPlane(); err != nil {
 		fmt.Println(err)

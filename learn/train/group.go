@@ -180,8 +180,9 @@ func (t *Trainer) local(share Share) (own Tally, cause, err error) {
 	if err != nil {
 		return own, nil, err
 	}
-	copy(r.x, b.X)
-	copy(r.y, b.Y)
+	if err := r.load(b); err != nil {
+		return own, nil, err
+	}
 	copy(t.statesBefore, t.vectors.States)
 	at := t.groupStep(share)
 	err = r.Run(engine.Backward, at)
@@ -197,7 +198,7 @@ func (t *Trainer) local(share Share) (own Tally, cause, err error) {
 		t.vectors.Grads[0] = float32(math.NaN()) // the others learn of it with the data, too
 		t.cfg.Group.Ready(0, params)
 	} else {
-		own.Metrics.add(float64(r.loss[0]), r.logits, r.y, t.cfg.Loss.Ignore)
+		r.count(&own.Metrics, b)
 		own.Norm2 = vec.SumSquares(t.vectors.Grads)
 	}
 	if len(t.localStates) > 0 {
@@ -270,7 +271,7 @@ func (t *Trainer) joinGroup(p engine.Program) error {
 	}
 	update := *v
 	update.Grads = mean[:params:params]
-	t.updater, err = newRunner(p, &update, t.cfg.Model)
+	t.updater, err = newRunner(p, &update, t.cfg.Model, t.cfg.losses())
 	return err
 }
 

@@ -21,6 +21,9 @@ type identity struct {
 
 func identify(c *Config) (identity, error) {
 	parts := map[string]any{"batch": c.Batch, "loss": c.Loss, "optimizer": c.Optimizer.Rule, "clip": c.Optimizer.Clip}
+	if len(c.Losses) > 0 {
+		parts["loss"] = c.Losses
+	}
 	if c.Optimizer.Decay != nil {
 		groups := map[string]float64{}
 		for _, w := range c.Model.Weights() {
@@ -54,11 +57,11 @@ func (i identity) same(found identity) error {
 // fingerprintSamples is how many samples, evenly spread, a fingerprint reads.
 const fingerprintSamples = 1024
 
-// Fingerprint describes a data set: its size and a hash of all labels and of some samples.
+// Fingerprint describes a data set: its size and a hash of all labels and targets and of some
+// samples.
 func Fingerprint(ds data.Dataset) (string, error) {
 	hash := xxh3.New()
-	x, y := make([]float32, data.SampleSize(ds)), make([]int32, 1)
-	var word [4]byte
+	x, y, targets := make([]float32, data.SampleSize(ds)), make([]int32, 1), make([]float32, data.TargetSize(ds))
 	every := max(ds.Len()/fingerprintSamples, 1)
 	for i := range ds.Len() {
 		values := x
@@ -68,12 +71,27 @@ func Fingerprint(ds data.Dataset) (string, error) {
 		if err := ds.Batch(values, y, []int{i}); err != nil {
 			return "", err
 		}
-		binary.LittleEndian.PutUint32(word[:], uint32(y[0]))
-		hash.Write(word[:])
-		for _, v := range values {
-			binary.LittleEndian.PutUint32(word[:], math.Float32bits(v))
-			hash.Write(word[:])
+		if set, ok := ds.(data.Targeted); ok {
+			if err := set.Targets(targets, []int{i}); err != nil {
+				return "", err
+			}
+		}
+		hashWord(hash, uint32(y[0]))
+		for _, list := range [][]float32{values, targets} {
+			for _, v := range list {
+				hashWord(hash, math.Float32bits(v))
+			}
 		}
 	}
-	return fmt.Sprintf("%d samples of shape %v in %d classes (%016x)", ds.Len(), ds.Shape(), len(ds.Classes()), hash.Sum64()), nil
+	what := fmt.Sprintf("in %d classes", len(ds.Classes()))
+	if len(targets) > 0 {
+		what = fmt.Sprintf("with %d targets", len(targets))
+	}
+	return fmt.Sprintf("%d samples of shape %v %s (%016x)", ds.Len(), ds.Shape(), what, hash.Sum64()), nil
+}
+
+func hashWord(hash *xxh3.Hasher, word uint32) {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], word)
+	hash.Write(b[:])
 }

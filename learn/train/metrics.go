@@ -2,7 +2,9 @@ package train
 
 import "millrace.dev/learn/internal/vec"
 
-// Metrics are plain sums over samples, so that batches of any size weigh what they hold.
+// Metrics are plain sums over samples, so that batches of any size weigh what they hold. Where a
+// model has one output and several labels a sample, as for each place of a sequence, they are
+// sums over labels. Without labels, or with several outputs, only samples and losses count.
 type Metrics struct {
 	Samples   int     `json:"samples"`
 	LossSum   float64 `json:"loss_sum"`            // of the samples' losses

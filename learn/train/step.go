@@ -11,7 +11,7 @@ import (
 
 // compileStep makes the runner of a training step. The first one fixes the vectors' layout.
 func (t *Trainer) compileStep(batch int) (*runner, error) {
-	g, err := StepGraph(t.cfg.Model, batch, t.cfg.Loss, t.cfg.Optimizer)
+	g, err := StepGraph(t.cfg.Model, batch, t.cfg.losses(), t.cfg.Optimizer)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (t *Trainer) compileStep(batch int) (*runner, error) {
 			}
 		}
 	}
-	r, err := newRunner(p, t.vectors, t.cfg.Model)
+	r, err := newRunner(p, t.vectors, t.cfg.Model, t.cfg.losses())
 	if err == nil && t.cfg.Group != nil {
 		r.OnBucket(func(b engine.Range) { t.cfg.Group.Ready(b.Lo, b.Hi) })
 	}
@@ -47,8 +47,9 @@ func (t *Trainer) step(b *data.Batch) error {
 	if err != nil {
 		return err
 	}
-	copy(r.x, b.X)
-	copy(r.y, b.Y)
+	if err := r.load(b); err != nil {
+		return err
+	}
 	optim.Hyper(r.hyper, t.state.Step, t.rate())
 	at := engine.Step{Seed: t.cfg.Seed, Index: uint64(t.state.Step)}
 	if err := r.Run(engine.All, at); err != nil {
@@ -56,8 +57,8 @@ func (t *Trainer) step(b *data.Batch) error {
 	}
 	t.state.Step++
 	t.state.Cursor = b.Next
-	t.state.Running.add(float64(r.loss[0]), r.logits, r.y, t.cfg.Loss.Ignore)
-	t.windowMetrics.add(float64(r.loss[0]), r.logits, r.y, t.cfg.Loss.Ignore)
+	r.count(&t.state.Running, b)
+	r.count(&t.windowMetrics, b)
 	return nil
 }
 

@@ -136,7 +136,7 @@ func prepare(cfg Config, from State) (*Trainer, error) {
 	if err := t.steps.prepare(cfg.Train.Len(), cfg.Batch); err != nil {
 		return nil, err
 	}
-	t.eval = NewEvaluator(cfg.Engine, cfg.Model, cfg.Loss, t.vectors)
+	t.eval = NewEvaluator(cfg.Engine, cfg.Model, cfg.losses(), t.vectors)
 	if cfg.Valid != nil {
 		if err := t.eval.runners.prepare(cfg.Valid.Len(), evalBatch); err != nil {
 			return nil, err
@@ -280,7 +280,7 @@ func (t *Trainer) endWindow(now time.Time) {
 	if t.cfg.Observer != nil {
 		t.cfg.Observer.Window(Progress{
 			Step: t.state.Step, Steps: t.cfg.Steps, Epoch: t.epochNumber(), Epochs: t.cfg.Epochs,
-			Samples: t.state.Running.Samples, Total: t.cfg.Train.Len(),
+			Samples: t.position(), Total: t.cfg.Train.Len(),
 			Loss: m.Loss(), Accuracy: m.Accuracy(), Rate: rate, LR: t.rate(),
 		})
 	}
@@ -293,6 +293,15 @@ func (t *Trainer) endWindow(now time.Time) {
 	t.decide(now)
 	*m = Metrics{}
 	t.windowStart = now
+}
+
+// position is how many samples of the running epoch, or of the one that was just trained, have
+// been taken.
+func (t *Trainer) position() int {
+	if t.state.Cursor.Position == 0 && t.state.Running.Samples > 0 {
+		return t.cfg.Train.Len()
+	}
+	return t.state.Cursor.Position
 }
 
 // epochNumber counts the epoch that is running, or was just trained, from 1.
@@ -330,13 +339,20 @@ func (t *Trainer) endEpoch(ctx context.Context) error {
 // conclude gives an epoch's signals and lets policies decide.
 func (t *Trainer) conclude(e Epoch) {
 	now := time.Now()
-	t.observe(now, SignalTrainLoss, "", e.Train.Loss())
-	t.observe(now, SignalTrainAccuracy, "", e.Train.Accuracy())
+	t.measured(now, e.Train, SignalTrainLoss, SignalTrainAccuracy)
 	if e.Valid.Samples > 0 {
-		t.observe(now, SignalValidLoss, "", e.Valid.Loss())
-		t.observe(now, SignalValidAccuracy, "", e.Valid.Accuracy())
+		t.measured(now, e.Valid, SignalValidLoss, SignalValidAccuracy)
 	}
 	t.decide(now)
+}
+
+// measured gives the signals of an epoch's metrics: the loss, and the accuracy where there are
+// labels.
+func (t *Trainer) measured(now time.Time, m Metrics, loss, accuracy string) {
+	t.observe(now, loss, "", m.Loss())
+	if l := t.cfg.losses(); len(l) == 1 && l[0].Classifies() {
+		t.observe(now, accuracy, "", m.Accuracy())
+	}
 }
 
 // save writes a checkpoint; a failure is reported and training goes on with the last good one.

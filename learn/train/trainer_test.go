@@ -182,13 +182,13 @@ func TestLastWeightsAreFinite(t *testing.T) {
 
 // TestLossHasAPath lets the loss alone overflow: its own path stands in the error.
 func TestLossHasAPath(t *testing.T) {
-	g, err := EvalGraph(plain(t), 1, nn.Loss{})
+	g, err := EvalGraph(plain(t), 1, []nn.Loss{{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	opt := optim.SGD(0)
 	opt.Clip = 1
-	step, err := StepGraph(plain(t), 1, nn.Loss{}, opt)
+	step, err := StepGraph(plain(t), 1, []nn.Loss{{}}, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestConfigErrors(t *testing.T) {
 			c.Model, _ = nn.Sequential("net", nn.Input("x", 36), nn.Dense{Units: 3})
 		},
 		`the loss "mse" needs targets of numbers`: func(c *Config) { c.Loss.Kind = nn.MSE },
-		"2 inputs and 1 outputs": func(c *Config) {
+		"2 inputs of model two want samples of shape [72], the data set has [6 6 1]": func(c *Config) {
 			a, b := nn.Input("a", 6, 6, 1), nn.Input("b", 6, 6, 1)
 			c.Model, _ = nn.NewModel("two", nn.In(a, b), nn.Out(nn.Add{}.On(a, b)))
 		},
@@ -320,7 +320,7 @@ func TestDecay(t *testing.T) {
 	}{"by default": {nil, false}, "everywhere": {func(string) float64 { return 0.25 }, true}} {
 		opt := optim.SGD(0)
 		opt.Rule.Decay, opt.Decay = 0.5, c.decay
-		g, err := StepGraph(net(t), 4, nn.Loss{}, opt)
+		g, err := StepGraph(net(t), 4, []nn.Loss{{}}, opt)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func (b builder) step(row string) (runner, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	graph, err := train.StepGraph(model, batch, nn.Loss{Kind: nn.CrossEntropy}, optim.SGD(0.9))
+	graph, err := train.StepGraph(model, batch, []nn.Loss{{}}, optim.SGD(0.9))
 	if err != nil {
 		return nil, 0, err
 	}

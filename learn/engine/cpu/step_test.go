@@ -33,7 +33,7 @@ func (c stepCase) replica(tb testing.TB, e *Engine) engine.Replica {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g, err := train.StepGraph(m, c.batch, nn.Loss{Kind: nn.CrossEntropy}, optim.SGD(0.9))
+	g, err := train.StepGraph(m, c.batch, []nn.Loss{{}}, optim.SGD(0.9))
 	if err != nil {
 		tb.Fatal(err)
 	}
