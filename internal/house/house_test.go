@@ -91,6 +91,7 @@ func TestCheckImport(t *testing.T) {
 		{"fabric", "millrace.dev/mem", true},
 		{"learn/train", "millrace.dev/learn/nn", true},
 		{"learn/train", "millrace.dev/control", true},
+		{"group/internal/vec", "millrace.dev/internal/cpu", true},
 		{"cmd/millrace", "millrace.dev/field", true},
 		{"control", "millrace.dev/learn", false},
 		{"internal/host", "millrace.dev/control", false},

@@ -7,7 +7,7 @@ import (
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/engine/cpu"
 	"millrace.dev/learn/engine/enginetest"
-	vector "millrace.dev/learn/internal/cpu"
+	vector "millrace.dev/internal/cpu"
 )
 
 // levels lists the vector levels to test: all that the machine has, the one in use in short runs.

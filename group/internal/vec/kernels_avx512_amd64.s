@@ -15,9 +15,9 @@ TEXT ·weightedSumAVX512(SB), NOSPLIT, $0-80
 	VBROADCASTSS mb+76(FP), Z1
 	XORQ         SI, SI
 	CMPQ         CX, $0x00000040
-	JB           done4
+	JB           done2
 
-loop4:
+loop1:
 	VMOVUPS (DX)(SI*4), Z2
 	VMOVUPS (BX)(SI*4), Z3
 	VMULPS  Z0, Z2, Z2
@@ -45,13 +45,13 @@ loop4:
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x00000040, CX
 	CMPQ    CX, $0x00000040
-	JAE     loop4
+	JAE     loop1
 
-done4:
+done2:
 	CMPQ CX, $0x00000010
-	JB   done1
+	JB   done4
 
-loop1:
+loop3:
 	VMOVUPS (DX)(SI*4), Z2
 	VMOVUPS (BX)(SI*4), Z3
 	VMULPS  Z0, Z2, Z2
@@ -61,11 +61,11 @@ loop1:
 	ADDQ    $0x00000010, SI
 	SUBQ    $0x00000010, CX
 	CMPQ    CX, $0x00000010
-	JAE     loop1
+	JAE     loop3
 
-done1:
+done4:
 	TESTQ     CX, CX
-	JZ        end
+	JZ        end5
 	MOVL      $0xffffffff, DI
 	BZHIL     CX, DI, DI
 	KMOVW     DI, K1
@@ -76,12 +76,12 @@ done1:
 	VADDPS    Z3, Z2, Z2
 	VMOVUPS   Z2, K1, (AX)(SI*4)
 
-end:
+end5:
 	VZEROUPPER
 	RET
 
 // func weightedMeanAVX512(r []float32, a []float32, b []float32, ma float32, mb float32, scale float32) bool
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·weightedMeanAVX512(SB), NOSPLIT, $0-89
 	MOVQ         r_base+0(FP), AX
 	MOVQ         r_len+8(FP), CX
@@ -90,56 +90,10 @@ TEXT ·weightedMeanAVX512(SB), NOSPLIT, $0-89
 	VBROADCASTSS ma+72(FP), Z0
 	VBROADCASTSS mb+76(FP), Z1
 	VBROADCASTSS scale+80(FP), Z2
-	VPXORD       Z3, Z3, Z3
+	VXORPS       Z3, Z3, Z3
 	XORQ         SI, SI
 	CMPQ         CX, $0x00000040
-	JB           done4
-
-loop4:
-	VMOVUPS (DX)(SI*4), Z4
-	VMOVUPS (BX)(SI*4), Z5
-	VMULPS  Z0, Z4, Z4
-	VMULPS  Z1, Z5, Z5
-	VADDPS  Z5, Z4, Z4
-	VMULPS  Z2, Z4, Z4
-	VMOVUPS Z4, (AX)(SI*4)
-	VSUBPS  Z4, Z4, Z4
-	VPORD   Z4, Z3, Z3
-	VMOVUPS 64(DX)(SI*4), Z4
-	VMOVUPS 64(BX)(SI*4), Z5
-	VMULPS  Z0, Z4, Z4
-	VMULPS  Z1, Z5, Z5
-	VADDPS  Z5, Z4, Z4
-	VMULPS  Z2, Z4, Z4
-	VMOVUPS Z4, 64(AX)(SI*4)
-	VSUBPS  Z4, Z4, Z4
-	VPORD   Z4, Z3, Z3
-	VMOVUPS 128(DX)(SI*4), Z4
-	VMOVUPS 128(BX)(SI*4), Z5
-	VMULPS  Z0, Z4, Z4
-	VMULPS  Z1, Z5, Z5
-	VADDPS  Z5, Z4, Z4
-	VMULPS  Z2, Z4, Z4
-	VMOVUPS Z4, 128(AX)(SI*4)
-	VSUBPS  Z4, Z4, Z4
-	VPORD   Z4, Z3, Z3
-	VMOVUPS 192(DX)(SI*4), Z4
-	VMOVUPS 192(BX)(SI*4), Z5
-	VMULPS  Z0, Z4, Z4
-	VMULPS  Z1, Z5, Z5
-	VADDPS  Z5, Z4, Z4
-	VMULPS  Z2, Z4, Z4
-	VMOVUPS Z4, 192(AX)(SI*4)
-	VSUBPS  Z4, Z4, Z4
-	VPORD   Z4, Z3, Z3
-	ADDQ    $0x00000040, SI
-	SUBQ    $0x00000040, CX
-	CMPQ    CX, $0x00000040
-	JAE     loop4
-
-done4:
-	CMPQ CX, $0x00000010
-	JB   done1
+	JB           done2
 
 loop1:
 	VMOVUPS (DX)(SI*4), Z4
@@ -150,15 +104,61 @@ loop1:
 	VMULPS  Z2, Z4, Z4
 	VMOVUPS Z4, (AX)(SI*4)
 	VSUBPS  Z4, Z4, Z4
-	VPORD   Z4, Z3, Z3
+	VORPS   Z4, Z3, Z3
+	VMOVUPS 64(DX)(SI*4), Z4
+	VMOVUPS 64(BX)(SI*4), Z5
+	VMULPS  Z0, Z4, Z4
+	VMULPS  Z1, Z5, Z5
+	VADDPS  Z5, Z4, Z4
+	VMULPS  Z2, Z4, Z4
+	VMOVUPS Z4, 64(AX)(SI*4)
+	VSUBPS  Z4, Z4, Z4
+	VORPS   Z4, Z3, Z3
+	VMOVUPS 128(DX)(SI*4), Z4
+	VMOVUPS 128(BX)(SI*4), Z5
+	VMULPS  Z0, Z4, Z4
+	VMULPS  Z1, Z5, Z5
+	VADDPS  Z5, Z4, Z4
+	VMULPS  Z2, Z4, Z4
+	VMOVUPS Z4, 128(AX)(SI*4)
+	VSUBPS  Z4, Z4, Z4
+	VORPS   Z4, Z3, Z3
+	VMOVUPS 192(DX)(SI*4), Z4
+	VMOVUPS 192(BX)(SI*4), Z5
+	VMULPS  Z0, Z4, Z4
+	VMULPS  Z1, Z5, Z5
+	VADDPS  Z5, Z4, Z4
+	VMULPS  Z2, Z4, Z4
+	VMOVUPS Z4, 192(AX)(SI*4)
+	VSUBPS  Z4, Z4, Z4
+	VORPS   Z4, Z3, Z3
+	ADDQ    $0x00000040, SI
+	SUBQ    $0x00000040, CX
+	CMPQ    CX, $0x00000040
+	JAE     loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS (DX)(SI*4), Z4
+	VMOVUPS (BX)(SI*4), Z5
+	VMULPS  Z0, Z4, Z4
+	VMULPS  Z1, Z5, Z5
+	VADDPS  Z5, Z4, Z4
+	VMULPS  Z2, Z4, Z4
+	VMOVUPS Z4, (AX)(SI*4)
+	VSUBPS  Z4, Z4, Z4
+	VORPS   Z4, Z3, Z3
 	ADDQ    $0x00000010, SI
 	SUBQ    $0x00000010, CX
 	CMPQ    CX, $0x00000010
-	JAE     loop1
+	JAE     loop3
 
-done1:
+done4:
 	TESTQ     CX, CX
-	JZ        end
+	JZ        end5
 	MOVL      $0xffffffff, DI
 	BZHIL     CX, DI, DI
 	KMOVW     DI, K1
@@ -170,9 +170,9 @@ done1:
 	VMULPS    Z2, Z4, Z4
 	VMOVUPS   Z4, K1, (AX)(SI*4)
 	VSUBPS    Z4, Z4, Z4
-	VPORD     Z4, Z3, Z3
+	VORPS     Z4, Z3, Z3
 
-end:
+end5:
 	VPTESTMD Z3, Z3, K1
 	KORTESTW K1, K1
 	SETEQ    AL
@@ -181,51 +181,17 @@ end:
 	RET
 
 // func scaledAVX512(r []float32, a []float32, m float32, scale float32) bool
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·scaledAVX512(SB), NOSPLIT, $0-57
 	MOVQ         r_base+0(FP), AX
 	MOVQ         r_len+8(FP), CX
 	MOVQ         a_base+24(FP), DX
 	VBROADCASTSS m+48(FP), Z0
 	VBROADCASTSS scale+52(FP), Z1
-	VPXORD       Z2, Z2, Z2
+	VXORPS       Z2, Z2, Z2
 	XORQ         BX, BX
 	CMPQ         CX, $0x00000040
-	JB           done4
-
-loop4:
-	VMOVUPS (DX)(BX*4), Z3
-	VMULPS  Z0, Z3, Z3
-	VMULPS  Z1, Z3, Z3
-	VMOVUPS Z3, (AX)(BX*4)
-	VSUBPS  Z3, Z3, Z3
-	VPORD   Z3, Z2, Z2
-	VMOVUPS 64(DX)(BX*4), Z3
-	VMULPS  Z0, Z3, Z3
-	VMULPS  Z1, Z3, Z3
-	VMOVUPS Z3, 64(AX)(BX*4)
-	VSUBPS  Z3, Z3, Z3
-	VPORD   Z3, Z2, Z2
-	VMOVUPS 128(DX)(BX*4), Z3
-	VMULPS  Z0, Z3, Z3
-	VMULPS  Z1, Z3, Z3
-	VMOVUPS Z3, 128(AX)(BX*4)
-	VSUBPS  Z3, Z3, Z3
-	VPORD   Z3, Z2, Z2
-	VMOVUPS 192(DX)(BX*4), Z3
-	VMULPS  Z0, Z3, Z3
-	VMULPS  Z1, Z3, Z3
-	VMOVUPS Z3, 192(AX)(BX*4)
-	VSUBPS  Z3, Z3, Z3
-	VPORD   Z3, Z2, Z2
-	ADDQ    $0x00000040, BX
-	SUBQ    $0x00000040, CX
-	CMPQ    CX, $0x00000040
-	JAE     loop4
-
-done4:
-	CMPQ CX, $0x00000010
-	JB   done1
+	JB           done2
 
 loop1:
 	VMOVUPS (DX)(BX*4), Z3
@@ -233,15 +199,49 @@ loop1:
 	VMULPS  Z1, Z3, Z3
 	VMOVUPS Z3, (AX)(BX*4)
 	VSUBPS  Z3, Z3, Z3
-	VPORD   Z3, Z2, Z2
+	VORPS   Z3, Z2, Z2
+	VMOVUPS 64(DX)(BX*4), Z3
+	VMULPS  Z0, Z3, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, 64(AX)(BX*4)
+	VSUBPS  Z3, Z3, Z3
+	VORPS   Z3, Z2, Z2
+	VMOVUPS 128(DX)(BX*4), Z3
+	VMULPS  Z0, Z3, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, 128(AX)(BX*4)
+	VSUBPS  Z3, Z3, Z3
+	VORPS   Z3, Z2, Z2
+	VMOVUPS 192(DX)(BX*4), Z3
+	VMULPS  Z0, Z3, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, 192(AX)(BX*4)
+	VSUBPS  Z3, Z3, Z3
+	VORPS   Z3, Z2, Z2
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000040, CX
+	CMPQ    CX, $0x00000040
+	JAE     loop1
+
+done2:
+	CMPQ CX, $0x00000010
+	JB   done4
+
+loop3:
+	VMOVUPS (DX)(BX*4), Z3
+	VMULPS  Z0, Z3, Z3
+	VMULPS  Z1, Z3, Z3
+	VMOVUPS Z3, (AX)(BX*4)
+	VSUBPS  Z3, Z3, Z3
+	VORPS   Z3, Z2, Z2
 	ADDQ    $0x00000010, BX
 	SUBQ    $0x00000010, CX
 	CMPQ    CX, $0x00000010
-	JAE     loop1
+	JAE     loop3
 
-done1:
+done4:
 	TESTQ     CX, CX
-	JZ        end
+	JZ        end5
 	MOVL      $0xffffffff, SI
 	BZHIL     CX, SI, SI
 	KMOVW     SI, K1
@@ -250,9 +250,9 @@ done1:
 	VMULPS    Z1, Z3, Z3
 	VMOVUPS   Z3, K1, (AX)(BX*4)
 	VSUBPS    Z3, Z3, Z3
-	VPORD     Z3, Z2, Z2
+	VORPS     Z3, Z2, Z2
 
-end:
+end5:
 	VPTESTMD Z2, Z2, K1
 	KORTESTW K1, K1
 	SETEQ    AL

@@ -1,62 +1,54 @@
 package vec
 
-import "os"
-
 //go:generate go -C _asm run .
+
+import "millrace.dev/internal/cpu"
 
 // block is the number of elements of one call of a kernel.
 const block = 8192
 
 // set is the variants of one level.
 type set struct {
-	name         string
 	weightedSum  func(r, a, b []float32, ma, mb float32)
 	weightedMean func(r, a, b []float32, ma, mb, scale float32) bool
 	scaled       func(r, a []float32, m, scale float32) bool
 }
 
-var generic = set{"generic", weightedSumGeneric, weightedMeanGeneric, scaledGeneric}
+var generic = set{weightedSumGeneric, weightedMeanGeneric, scaledGeneric}
 
-// best is what the functions of this package use.
-var best = choose(sets(), os.Getenv("MILLRACE_CPU"))
-
-// choose returns the set that is asked for by name, or the last, best one.
-func choose(all []set, name string) *set {
-	for i := range all {
-		if all[i].name == name {
-			return &all[i]
-		}
-	}
-	return &all[len(all)-1]
-}
+// current is the set that kernels use now.
+func current() *set { return &sets[cpu.Current()] }
 
 // WeightedSum does r = ma·a + mb·b.
 func WeightedSum(r, a, b []float32, ma, mb float32) {
+	k := current()
 	a, b = a[:len(r)], b[:len(r)]
 	for at := 0; at < len(r); at += block {
 		end := min(at+block, len(r))
-		best.weightedSum(r[at:end], a[at:end], b[at:end], ma, mb)
+		k.weightedSum(r[at:end], a[at:end], b[at:end], ma, mb)
 	}
 }
 
 // WeightedMean does r = (ma·a + mb·b)·scale and reports whether all of r is finite.
 func WeightedMean(r, a, b []float32, ma, mb, scale float32) bool {
+	k := current()
 	a, b = a[:len(r)], b[:len(r)]
 	finite := true
 	for at := 0; at < len(r); at += block {
 		end := min(at+block, len(r))
-		finite = best.weightedMean(r[at:end], a[at:end], b[at:end], ma, mb, scale) && finite
+		finite = k.weightedMean(r[at:end], a[at:end], b[at:end], ma, mb, scale) && finite
 	}
 	return finite
 }
 
 // Scaled does r = (m·a)·scale and reports whether all of r is finite.
 func Scaled(r, a []float32, m, scale float32) bool {
+	k := current()
 	a = a[:len(r)]
 	finite := true
 	for at := 0; at < len(r); at += block {
 		end := min(at+block, len(r))
-		finite = best.scaled(r[at:end], a[at:end], m, scale) && finite
+		finite = k.scaled(r[at:end], a[at:end], m, scale) && finite
 	}
 	return finite
 }
@@ -64,14 +56,15 @@ func Scaled(r, a []float32, m, scale float32) bool {
 // Mean does r = (Σ m[i]·g[i])·scale, added in the order of i, without those whose m is 0, and reports whether all
 // of r is finite. When every m is 0, so is r.
 func Mean(r []float32, g [][]float32, m []float32, scale float32) bool {
+	k := current()
 	finite := true
 	for at := 0; at < len(r); at += block {
-		finite = meanBlock(r[at:min(at+block, len(r))], at, g, m, scale) && finite
+		finite = meanBlock(k, r[at:min(at+block, len(r))], at, g, m, scale) && finite
 	}
 	return finite
 }
 
-func meanBlock(r []float32, at int, g [][]float32, m []float32, scale float32) bool {
+func meanBlock(k *set, r []float32, at int, g [][]float32, m []float32, scale float32) bool {
 	// sum is the sum so far and w what it is still to be multiplied with: the first term waits for the second.
 	var sum []float32
 	var w float32
@@ -84,9 +77,9 @@ func meanBlock(r []float32, at int, g [][]float32, m []float32, scale float32) b
 		case sum == nil:
 			sum, w = x, m[i]
 		case last(m, i):
-			return best.weightedMean(r, sum, x, w, m[i], scale)
+			return k.weightedMean(r, sum, x, w, m[i], scale)
 		default:
-			best.weightedSum(r, sum, x, w, m[i])
+			k.weightedSum(r, sum, x, w, m[i])
 			sum, w = r, 1
 		}
 	}
@@ -94,7 +87,7 @@ func meanBlock(r []float32, at int, g [][]float32, m []float32, scale float32) b
 		clear(r)
 		return true
 	}
-	return best.scaled(r, sum, w, scale)
+	return k.scaled(r, sum, w, scale)
 }
 
 // last reports whether no weight after i counts.

@@ -5,15 +5,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"millrace.dev/internal/cpu"
 )
 
 // eachLevel runs a test at every level of the machine.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
-	for _, s := range sets() {
-		t.Run(s.name, func(t *testing.T) {
-			old := best
-			defer func() { best = old }()
-			best = &s
+	for _, level := range cpu.Levels() {
+		t.Run(level.String(), func(t *testing.T) {
+			defer cpu.Set(level)()
 			f(t)
 		})
 	}
@@ -150,15 +150,6 @@ func TestMean(t *testing.T) {
 	})
 }
 
-func TestChoose(t *testing.T) {
-	all := []set{{name: "generic"}, {name: "avx2"}}
-	for name, want := range map[string]string{"": "avx2", "generic": "generic", "avx2": "avx2", "avx512": "avx2"} {
-		if got := choose(all, name).name; got != want {
-			t.Errorf("%q gives %s, want %s", name, got, want)
-		}
-	}
-}
-
 func TestNoAllocation(t *testing.T) {
 	r, g, m := make([]float32, 3*block), [][]float32{make([]float32, 3*block), make([]float32, 3*block)}, []float32{1, 2}
 	if a := testing.AllocsPerRun(10, func() {
@@ -174,11 +165,9 @@ func TestNoAllocation(t *testing.T) {
 func BenchmarkKernels(b *testing.B) {
 	const n = 1 << 16
 	x, y, r := make([]float32, n), make([]float32, n), make([]float32, n)
-	for _, s := range sets() {
-		b.Run("WeightedMean/"+s.name, func(b *testing.B) {
-			old := best
-			defer func() { best = old }()
-			best = &s
+	for _, level := range cpu.Levels() {
+		b.Run("WeightedMean/"+level.String(), func(b *testing.B) {
+			defer cpu.Set(level)()
 			b.SetBytes(12 * n)
 			for b.Loop() {
 				WeightedMean(r, x, y, 3, 4, 0.5)

@@ -6,7 +6,7 @@ import (
 
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/graph"
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // Engine compiles graphs for the cores of this machine. Close ends its workers.

@@ -1,6 +1,6 @@
 package cpu
 
-import "millrace.dev/learn/internal/cpu"
+import "millrace.dev/internal/cpu"
 
 // Processor says which vector instructions the kernels use and what they are tuned to.
 type Processor struct {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // cpuTime is the processor time of the calling thread.

@@ -3,7 +3,7 @@ package gemm
 import (
 	"unsafe"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // dots is the argument of a kernel that multiplies rows with rows: nt tiles, one after another, of

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // fence hands out float slices between two pages that must not be touched.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // runPlan runs a plan on one goroutine, chunks in random order, with scratch full of NaN.

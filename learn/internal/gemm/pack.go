@@ -3,7 +3,7 @@ package gemm
 import (
 	"unsafe"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 const (

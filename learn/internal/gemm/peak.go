@@ -1,6 +1,6 @@
 package gemm
 
-import "millrace.dev/learn/internal/cpu"
+import "millrace.dev/internal/cpu"
 
 // Peak performs rounds of independent multiply-adds on vector registers alone and returns how many floating-point
 // operations they were: the time they take is the ceiling for every kernel of the current level. It does nothing and

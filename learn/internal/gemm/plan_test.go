@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // plans returns plans of every kind: direct, packed by workers, packed for all, dot products, padded rows, dense,

@@ -5,7 +5,7 @@ package gemm
 import (
 	"unsafe"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // tile is the argument of a register-tile kernel: nt tiles, one after another, of

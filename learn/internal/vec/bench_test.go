@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // workload is a kernel on n elements that moves the given number of bytes for each.

@@ -3,7 +3,7 @@ package vec
 import (
 	"testing"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // tiny is denormal; both are variables of the package so that the compiler cannot multiply them.

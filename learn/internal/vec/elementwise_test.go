@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // elementwise is a function of up to two operands with its float64 reference.

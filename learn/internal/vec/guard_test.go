@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // fence is memory between two pages that must not be touched: a read or write beyond it faults.

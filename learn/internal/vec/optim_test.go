@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // update is an optimiser with its float64 reference on one parameter with up to two slots.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 func sum64(x []float32, f func(v float64) float64) (sum, abs float64) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"millrace.dev/learn/internal/cpu"
+	"millrace.dev/internal/cpu"
 )
 
 // matrices are the shapes that tests of row and column kernels walk: all tails, few and many rows.

@@ -2,7 +2,7 @@ package vec
 
 //go:generate go -C _asm run .
 
-import "millrace.dev/learn/internal/cpu"
+import "millrace.dev/internal/cpu"
 
 // block is the number of elements of one kernel call on a contiguous range: long enough that the
 // call costs nothing beside it, short enough (some 20 µs at worst) that the Go scheduler, which

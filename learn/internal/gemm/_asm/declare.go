@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"go/format"
-	"log"
+
+	"millrace.dev/internal/avx"
 )
 
 // declarations collects the Go side of generated kernels.
@@ -22,17 +22,13 @@ func (d *declarations) addDots(k *dots) {
 
 func (d *declarations) source(s *isa) []byte {
 	var b bytes.Buffer
-	b.WriteString(header)
+	b.WriteString(avx.Header)
 	b.WriteString("package gemm\n\n")
 	b.Write(d.decls.Bytes())
 	fmt.Fprintf(&b, "//go:noescape\nfunc %sPeak(rounds int)\n\n", s.name)
 	fmt.Fprintf(&b, selectTile, s.name, d.tiles.String())
 	fmt.Fprintf(&b, selectDots, s.name, d.dots.String())
-	out, err := format.Source(b.Bytes())
-	if err != nil {
-		log.Fatal(err)
-	}
-	return out
+	return avx.Format(b.Bytes())
 }
 
 const selectTile = `// %sTile runs the kernel whose number is id (see tileID).

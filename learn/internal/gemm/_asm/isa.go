@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+	"millrace.dev/internal/avx"
 )
 
 // kind is a family of tiles with the same number of vectors across.
@@ -76,17 +76,8 @@ func (s *isa) vec(i int) reg.VecPhysical {
 
 // tables emits the constants: for AVX2 the lane masks, of which a load at 4·(8−n) selects the first n lanes.
 func (s *isa) tables(ctx *build.Context) {
-	if s.wide {
-		return
-	}
-	ctx.StaticGlobal(laneMasks)
-	ctx.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range 16 {
-		v := operand.U32(0)
-		if i < 8 {
-			v = 0xffffffff
-		}
-		ctx.AddDatum(4*i, v)
+	if !s.wide {
+		avx.TailMasks(ctx, laneMasks, s.bytes()/4)
 	}
 }
 

@@ -11,9 +11,9 @@ type op3 = func(ops ...operand.Op)
 // apply emits d = x op y for each register; y may be a constant, which AVX-512 broadcasts.
 // The instruction's first operand is y.
 func (a *asm) apply(op, bcst op3, x vec, y src, d vec) vec {
-	for h := range a.halves() {
+	for h := range a.Halves() {
 		switch c, isConst := y.(operand.Mem); {
-		case isConst && a.wide:
+		case isConst && a.Wide:
 			bcst(c, x[h], d[h])
 		case isConst:
 			op(c, x[h], d[h])
@@ -24,21 +24,21 @@ func (a *asm) apply(op, bcst op3, x vec, y src, d vec) vec {
 	return d
 }
 
-func (a *asm) add(x vec, y src) vec { return a.apply(a.VADDPS, a.VADDPS_BCST, x, y, a.vec()) }
-func (a *asm) sub(x vec, y src) vec { return a.apply(a.VSUBPS, a.VSUBPS_BCST, x, y, a.vec()) }
-func (a *asm) mul(x vec, y src) vec { return a.apply(a.VMULPS, a.VMULPS_BCST, x, y, a.vec()) }
-func (a *asm) div(x vec, y src) vec { return a.apply(a.VDIVPS, a.VDIVPS_BCST, x, y, a.vec()) }
+func (a *asm) add(x vec, y src) vec { return a.apply(a.VADDPS, a.VADDPS_BCST, x, y, a.NewVec()) }
+func (a *asm) sub(x vec, y src) vec { return a.apply(a.VSUBPS, a.VSUBPS_BCST, x, y, a.NewVec()) }
+func (a *asm) mul(x vec, y src) vec { return a.apply(a.VMULPS, a.VMULPS_BCST, x, y, a.NewVec()) }
+func (a *asm) div(x vec, y src) vec { return a.apply(a.VDIVPS, a.VDIVPS_BCST, x, y, a.NewVec()) }
 
 // max is x > y ? x : y, so y where either is NaN; min likewise.
-func (a *asm) max(x vec, y src) vec { return a.apply(a.VMAXPS, a.VMAXPS_BCST, x, y, a.vec()) }
-func (a *asm) min(x vec, y src) vec { return a.apply(a.VMINPS, a.VMINPS_BCST, x, y, a.vec()) }
+func (a *asm) max(x vec, y src) vec { return a.apply(a.VMAXPS, a.VMAXPS_BCST, x, y, a.NewVec()) }
+func (a *asm) min(x vec, y src) vec { return a.apply(a.VMINPS, a.VMINPS_BCST, x, y, a.NewVec()) }
 
-func (a *asm) and(x vec, y src) vec { return a.apply(a.VANDPS, a.VANDPS_BCST, x, y, a.vec()) }
-func (a *asm) or(x vec, y src) vec  { return a.apply(a.VORPS, a.VORPS_BCST, x, y, a.vec()) }
-func (a *asm) xor(x vec, y src) vec { return a.apply(a.VXORPS, a.VXORPS_BCST, x, y, a.vec()) }
+func (a *asm) and(x vec, y src) vec { return a.apply(a.VANDPS, a.VANDPS_BCST, x, y, a.NewVec()) }
+func (a *asm) or(x vec, y src) vec  { return a.apply(a.VORPS, a.VORPS_BCST, x, y, a.NewVec()) }
+func (a *asm) xor(x vec, y src) vec { return a.apply(a.VXORPS, a.VXORPS_BCST, x, y, a.NewVec()) }
 
-func (a *asm) addInts(x vec, y src) vec { return a.apply(a.VPADDD, a.VPADDD_BCST, x, y, a.vec()) }
-func (a *asm) subInts(x vec, y src) vec { return a.apply(a.VPSUBD, a.VPSUBD_BCST, x, y, a.vec()) }
+func (a *asm) addInts(x vec, y src) vec { return a.apply(a.VPADDD, a.VPADDD_BCST, x, y, a.NewVec()) }
+func (a *asm) subInts(x vec, y src) vec { return a.apply(a.VPSUBD, a.VPSUBD_BCST, x, y, a.NewVec()) }
 
 // addTo is acc += x.
 func (a *asm) addTo(acc vec, x src) { a.apply(a.VADDPS, a.VADDPS_BCST, acc, x, acc) }
@@ -61,7 +61,7 @@ func (a *asm) fma(x vec, y, c src) vec {
 
 // mulAdd is x·y + c in x's registers.
 func (a *asm) mulAdd(x, y, c vec) vec {
-	for h := range a.halves() {
+	for h := range a.Halves() {
 		a.VFMADD213PS(c[h], y[h], x[h])
 	}
 	return x
@@ -89,8 +89,8 @@ func (a *asm) horner(x vec, coef ...float64) vec {
 }
 
 func (a *asm) sqrt(x vec) vec {
-	d := a.vec()
-	for h := range a.halves() {
+	d := a.NewVec()
+	for h := range a.Halves() {
 		a.VSQRTPS(x[h], d[h])
 	}
 	return d
@@ -98,9 +98,9 @@ func (a *asm) sqrt(x vec) vec {
 
 // round is x rounded to the nearest whole number, ties to even.
 func (a *asm) round(x vec) vec {
-	d := a.vec()
-	for h := range a.halves() {
-		if a.wide {
+	d := a.NewVec()
+	for h := range a.Halves() {
+		if a.Wide {
 			a.VRNDSCALEPS(operand.U8(8), x[h], d[h])
 		} else {
 			a.VROUNDPS(operand.U8(8), x[h], d[h])
@@ -111,16 +111,16 @@ func (a *asm) round(x vec) vec {
 
 // toInts and toFloats convert between float32 and int32 lanes.
 func (a *asm) toInts(x vec) vec {
-	d := a.vec()
-	for h := range a.halves() {
+	d := a.NewVec()
+	for h := range a.Halves() {
 		a.VCVTPS2DQ(x[h], d[h])
 	}
 	return d
 }
 
 func (a *asm) toFloats(x vec) vec {
-	d := a.vec()
-	for h := range a.halves() {
+	d := a.NewVec()
+	for h := range a.Halves() {
 		a.VCVTDQ2PS(x[h], d[h])
 	}
 	return d
@@ -130,8 +130,8 @@ type shift = func(ops ...operand.Op)
 
 // shifted applies a shift of 32- or 64-bit lanes by n bits.
 func (a *asm) shifted(op shift, n int, x vec) vec {
-	d := a.vec()
-	for h := range a.halves() {
+	d := a.NewVec()
+	for h := range a.Halves() {
 		op(operand.U8(n), x[h], d[h])
 	}
 	return d
@@ -151,21 +151,21 @@ const (
 // compare is the mask of lanes where x p y.
 func (a *asm) compare(p int, x vec, y src) *mask {
 	m := &mask{}
-	if a.wide {
-		m.k = a.K()
+	if a.Wide {
+		m.K = a.K()
 		if c, ok := y.(operand.Mem); ok {
-			a.VCMPPS_BCST(operand.U8(p), c, x[0], m.k)
+			a.VCMPPS_BCST(operand.U8(p), c, x[0], m.K)
 		} else {
-			a.VCMPPS(operand.U8(p), y.(vec)[0], x[0], m.k)
+			a.VCMPPS(operand.U8(p), y.(vec)[0], x[0], m.K)
 		}
 		return m
 	}
-	m.v = a.vec()
-	for h := range a.halves() {
+	m.V = a.NewVec()
+	for h := range a.Halves() {
 		if c, ok := y.(operand.Mem); ok {
-			a.VCMPPS(operand.U8(p), c, x[h], m.v[h])
+			a.VCMPPS(operand.U8(p), c, x[h], m.V[h])
 		} else {
-			a.VCMPPS(operand.U8(p), y.(vec)[h], x[h], m.v[h])
+			a.VCMPPS(operand.U8(p), y.(vec)[h], x[h], m.V[h])
 		}
 	}
 	return m
@@ -174,54 +174,54 @@ func (a *asm) compare(p int, x vec, y src) *mask {
 // equalInts is the mask of lanes where the integers x and y are equal.
 func (a *asm) equalInts(x, y vec) *mask {
 	m := &mask{}
-	if a.wide {
-		m.k = a.K()
-		a.VPCMPEQD(y[0], x[0], m.k)
+	if a.Wide {
+		m.K = a.K()
+		a.VPCMPEQD(y[0], x[0], m.K)
 		return m
 	}
-	m.v = a.vec()
-	for h := range a.halves() {
-		a.VPCMPEQD(y[h], x[h], m.v[h])
+	m.V = a.NewVec()
+	for h := range a.Halves() {
+		a.VPCMPEQD(y[h], x[h], m.V[h])
 	}
 	return m
 }
 
 // either and both join masks.
 func (a *asm) either(p, q *mask) *mask {
-	if a.wide {
-		m := &mask{k: a.K()}
-		a.KORW(p.k, q.k, m.k)
+	if a.Wide {
+		m := &mask{K: a.K()}
+		a.KORW(p.K, q.K, m.K)
 		return m
 	}
-	return &mask{v: a.or(p.v, q.v)}
+	return &mask{V: a.or(p.V, q.V)}
 }
 
 func (a *asm) both(p, q *mask) *mask {
-	if a.wide {
-		m := &mask{k: a.K()}
-		a.KANDW(p.k, q.k, m.k)
+	if a.Wide {
+		m := &mask{K: a.K()}
+		a.KANDW(p.K, q.K, m.K)
 		return m
 	}
-	return &mask{v: a.and(p.v, q.v)}
+	return &mask{V: a.and(p.V, q.V)}
 }
 
 // choose is x where the mask is set and y elsewhere.
 func (a *asm) choose(m *mask, x vec, y src) vec {
-	d := a.vec()
-	for h := range a.halves() {
+	d := a.NewVec()
+	for h := range a.Halves() {
 		c, isConst := y.(operand.Mem)
 		switch {
-		case a.wide && isConst:
+		case a.Wide && isConst:
 			b := a.copyOf(c)
-			a.blend(x[h], b[h], m.k, d[h])
-		case a.wide:
-			a.blend(x[h], y.(vec)[h], m.k, d[h])
+			a.blend(x[h], b[h], m.K, d[h])
+		case a.Wide:
+			a.blend(x[h], y.(vec)[h], m.K, d[h])
 		case isConst:
-			b := a.register()
+			b := a.Register()
 			a.VMOVUPS(c, b)
-			a.VBLENDVPS(m.v[h], x[h], b, d[h])
+			a.VBLENDVPS(m.V[h], x[h], b, d[h])
 		default:
-			a.VBLENDVPS(m.v[h], x[h], y.(vec)[h], d[h])
+			a.VBLENDVPS(m.V[h], x[h], y.(vec)[h], d[h])
 		}
 	}
 	return d
@@ -240,12 +240,12 @@ func (a *asm) blend(x, y reg.VecVirtual, k reg.OpmaskVirtual, d reg.VecVirtual) 
 
 // keep is x where the mask is set and 0 elsewhere.
 func (a *asm) keep(m *mask, x vec) vec {
-	d := a.vec()
-	for h := range a.halves() {
-		if a.wide {
-			a.VMOVAPS_Z(x[h], m.k, d[h])
+	d := a.NewVec()
+	for h := range a.Halves() {
+		if a.Wide {
+			a.VMOVAPS_Z(x[h], m.K, d[h])
 		} else {
-			a.VANDPS(x[h], m.v[h], d[h])
+			a.VANDPS(x[h], m.V[h], d[h])
 		}
 	}
 	return d
@@ -253,14 +253,14 @@ func (a *asm) keep(m *mask, x vec) vec {
 
 // fold joins the lanes: 16 → 8 → 4 → 2 → 1, the upper half onto the lower each time.
 func (a *asm) fold(join func(a *asm, x, y vec) vec, v vec) reg.VecVirtual {
-	wide, single := a.wide, a.single
-	defer func() { a.wide, a.single = wide, single }()
+	wide, single := a.Wide, a.Single
+	defer func() { a.Wide, a.Single = wide, single }()
 	hi := vec{v[1]}
 	if wide {
 		hi = vec{a.YMM()}
 		a.VEXTRACTF64X4(operand.U8(1), v[0], hi[0])
 	}
-	a.wide, a.single = false, true // from here on one 256-bit register
+	a.Wide, a.Single = false, true // from here on one 256-bit register
 	y := join(a, vec{v[0].AsY().(reg.VecVirtual)}, hi)
 	for _, exchange := range []func(x, d reg.VecVirtual){
 		func(x, d reg.VecVirtual) { a.VPERM2F128(operand.U8(1), x, x, d) },

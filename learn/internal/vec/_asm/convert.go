@@ -15,20 +15,20 @@ type conversion struct {
 
 func (k *conversion) emit(a *asm) {
 	a.begin(k.name, k.signature)
-	dst, x, n, at := a.pointer("dst"), a.pointer("x"), a.length("dst"), a.GP64()
+	dst, x, n, at := a.Pointer("dst"), a.Pointer("x"), a.Length("dst"), a.GP64()
 	var s []vec
 	for _, name := range k.scalars {
-		s = append(s, a.scalar(name))
+		s = append(s, a.Scalar(name))
 	}
 	a.XORQ(at, at)
 	step := func(disp int, m *mask) {
 		k.body(a, operand.Mem{Base: x, Index: at, Scale: uint8(k.from), Disp: disp / 4 * k.from},
 			operand.Mem{Base: dst, Index: at, Scale: uint8(k.to), Disp: disp / 4 * k.to}, m, s)
 	}
-	if a.wide {
-		a.overRange(at, n, 2, step)
+	if a.Wide {
+		a.OverRange(at, n, 2, step)
 	} else {
-		a.overWhole(at, n, step)
+		a.OverWhole(at, n, 1, step)
 	}
 	a.end()
 }
@@ -36,10 +36,10 @@ func (k *conversion) emit(a *asm) {
 var conversions = []conversion{
 	{name: "toFloat16", typ: "toHalfKernel", signature: "func(dst []uint16, x []float32)", from: 4, to: 2,
 		body: func(a *asm, src, dst operand.Mem, m *mask, _ []vec) {
-			v := a.load(src, m)
-			for h := range a.halves() {
+			v := a.LoadVec(src, m)
+			for h := range a.Halves() {
 				if m != nil {
-					a.VCVTPS2PH(operand.U8(0), v[h], m.k, dst)
+					a.VCVTPS2PH(operand.U8(0), v[h], m.K, dst)
 				} else {
 					a.VCVTPS2PH(operand.U8(0), v[h], dst.Offset(16*h))
 				}
@@ -47,19 +47,19 @@ var conversions = []conversion{
 		}},
 	{name: "fromFloat16", typ: "fromHalfKernel", signature: "func(dst []float32, x []uint16)", from: 2, to: 4,
 		body: func(a *asm, src, dst operand.Mem, m *mask, _ []vec) {
-			v := a.vec()
-			for h := range a.halves() {
+			v := a.NewVec()
+			for h := range a.Halves() {
 				if m != nil {
-					a.VCVTPH2PS_Z(src, m.k, v[h])
+					a.VCVTPH2PS_Z(src, m.K, v[h])
 				} else {
 					a.VCVTPH2PS(src.Offset(16*h), v[h])
 				}
 			}
-			a.store(v, dst, m)
+			a.StoreVec(v, dst, m)
 		}},
 	{name: "toBFloat16", typ: "toHalfKernel", signature: "func(dst []uint16, x []float32)", from: 4, to: 2,
 		body: func(a *asm, src, dst operand.Mem, m *mask, _ []vec) {
-			v := a.load(src, m)
+			v := a.LoadVec(src, m)
 			odd := a.and(a.shifted(a.VPSRLD, 16, v), a.constBits(1))
 			r := a.shifted(a.VPSRLD, 16, a.addInts(a.addInts(v, a.constBits(0x7fff)), odd))
 			quiet := a.or(a.shifted(a.VPSRLD, 16, v), a.constBits(0x40))
@@ -67,21 +67,21 @@ var conversions = []conversion{
 		}},
 	{name: "fromBFloat16", typ: "fromHalfKernel", signature: "func(dst []float32, x []uint16)", from: 2, to: 4,
 		body: func(a *asm, src, dst operand.Mem, m *mask, _ []vec) {
-			v := a.vec()
-			for h := range a.halves() {
+			v := a.NewVec()
+			for h := range a.Halves() {
 				if m != nil {
-					a.VPMOVZXWD_Z(src, m.k, v[h])
+					a.VPMOVZXWD_Z(src, m.K, v[h])
 				} else {
 					a.VPMOVZXWD(src.Offset(16*h), v[h])
 				}
 			}
-			a.store(a.shifted(a.VPSLLD, 16, v), dst, m)
+			a.StoreVec(a.shifted(a.VPSLLD, 16, v), dst, m)
 		}},
 	{name: "fromUint8", typ: "fromByteKernel", signature: "func(dst []float32, x []uint8, scale, shift float32)",
 		scalars: []string{"scale", "shift"}, from: 1, to: 4,
 		body: func(a *asm, src, dst operand.Mem, m *mask, s []vec) {
 			v := a.toFloats(a.loadBytes(src, m))
-			a.store(a.add(a.mul(v, s[0]), s[1]), dst, m)
+			a.StoreVec(a.add(a.mul(v, s[0]), s[1]), dst, m)
 		}},
 }
 
@@ -89,8 +89,8 @@ var conversions = []conversion{
 func (a *asm) storeWords(v vec, to operand.Mem, m *mask) {
 	switch {
 	case m != nil:
-		a.VPMOVDW(v[0], m.k, to)
-	case a.wide:
+		a.VPMOVDW(v[0], m.K, to)
+	case a.Wide:
 		a.VPMOVDW(v[0], to)
 	default:
 		w := a.YMM()

@@ -21,8 +21,8 @@ func (a *asm) exp(x vec) vec {
 
 // scale2 is p·2ⁿ. AVX2 multiplies by two powers of two, each within range.
 func (a *asm) scale2(p, n vec) vec {
-	if a.wide {
-		d := a.vec()
+	if a.Wide {
+		d := a.NewVec()
 		a.VSCALEFPS(n[0], p[0], d[0])
 		return d
 	}
@@ -100,7 +100,7 @@ func (a *asm) atLeast(lo float64, x vec) vec { return a.max(a.copyOf(a.constant(
 func (a *asm) atMost(hi float64, x vec) vec  { return a.min(a.copyOf(a.constant(hi)), x) }
 
 // relu is max(0, x), x where x is NaN.
-func (a *asm) relu(x vec) vec { return a.max(a.zero(), x) }
+func (a *asm) relu(x vec) vec { return a.max(a.Zero(), x) }
 
 // maxNaN is the larger of x and y, NaN when one is; minNaN likewise.
 func (a *asm) maxNaN(x, y vec) vec { return a.choose(a.compare(un, x, x), x, a.max(x, y)) }

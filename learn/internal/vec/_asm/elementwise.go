@@ -64,7 +64,7 @@ var binary = []struct {
 	{"absGrad", 2, func(a *asm, dy, x vec) vec {
 		zero := a.compare(eq, x, a.constant(0))
 		d := a.choose(a.compare(lt, x, a.constant(0)), a.negate(dy), dy)
-		return a.choose(zero, a.zero(), d)
+		return a.choose(zero, a.Zero(), d)
 	}},
 	{"sqrtGrad", 2, func(a *asm, dy, y vec) vec { return a.div(a.mul(dy, a.constant(0.5)), y) }},
 	{"rsqrtGrad", 2, func(a *asm, dy, y vec) vec {

@@ -4,9 +4,8 @@ package main
 
 import (
 	"flag"
-	"log"
-	"os"
-	"path/filepath"
+
+	"millrace.dev/internal/avx"
 )
 
 func main() {
@@ -20,16 +19,8 @@ func main() {
 		if wide {
 			base = "kernels_avx512_amd64"
 		}
-		code, decl := a.finish(base + ".s")
-		write(*dir, base+".s", code)
-		write(*dir, base+".go", decl)
+		a.Write(*dir, base, "vec")
 	}
-	write(*dir, "tables_amd64.go", names.tables(true))
-	write(*dir, "tables_noasm.go", names.tables(false))
-}
-
-func write(dir, name string, data []byte) {
-	if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-		log.Fatal(err)
-	}
+	avx.WriteFile(*dir, "tables_amd64.go", names.tables(true))
+	avx.WriteFile(*dir, "tables_noasm.go", names.tables(false))
 }

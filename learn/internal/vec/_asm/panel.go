@@ -64,7 +64,7 @@ func (k *panel) emit(a *asm) {
 	s := &panelState{asm: a, k: k, ptr: map[string]reg.GPVirtual{}}
 	for _, p := range strings.Fields(k.params) {
 		if has(k.read+" "+k.written+" "+k.cols+" "+k.rowwise+" "+k.sums, p) || p == "coef" {
-			s.ptr[p] = a.pointer(p)
+			s.ptr[p] = a.Pointer(p)
 		}
 	}
 	s.left = a.integer("cols")
@@ -76,11 +76,11 @@ func (k *panel) emit(a *asm) {
 	}
 	a.SHLQ(operand.U8(2), s.stride)
 	widths := []int{1}
-	if a.wide {
+	if a.Wide {
 		widths = []int{4, 2, 1} // up to 64 columns a row is then read in one go
 	}
 	for _, v := range widths {
-		next, done := a.label("panel"), a.label("narrow")
+		next, done := a.NewLabel("panel"), a.NewLabel("narrow")
 		a.Label(next)
 		a.CMPQ(s.left, operand.U32(16*v))
 		a.JB(operand.LabelRef(done))
@@ -93,10 +93,10 @@ func (k *panel) emit(a *asm) {
 			break
 		}
 	}
-	end := a.label("end")
+	end := a.NewLabel("end")
 	a.TESTQ(s.left, s.left)
 	a.JZ(operand.LabelRef(end))
-	s.panel(1, a.tailMask(s.left))
+	s.panel(1, a.TailMask(s.left))
 	a.Label(end)
 	a.end()
 }
@@ -109,7 +109,7 @@ func (s *panelState) advance(bytes int) {
 			continue
 		}
 		if has(s.k.optional, p) {
-			skip := s.label("absent")
+			skip := s.NewLabel("absent")
 			s.TESTQ(r, r)
 			s.JZ(operand.LabelRef(skip))
 			s.ADDQ(operand.U32(bytes), r)
@@ -129,7 +129,7 @@ func (s *panelState) panel(nv int, m *mask) {
 		acc[w] = make([][]vec, nv)
 		for v := range nv {
 			for range strings.Fields(k.sums) {
-				acc[w][v] = append(acc[w][v], s.zero())
+				acc[w][v] = append(acc[w][v], s.Zero())
 			}
 		}
 	}
@@ -138,14 +138,14 @@ func (s *panelState) panel(nv int, m *mask) {
 	row := s.GP64()
 	s.XORQ(row, row)
 	for _, group := range []int{k.ways, 1} {
-		loop, done := s.label("row"), s.label("rows")
+		loop, done := s.NewLabel("row"), s.NewLabel("rows")
 		s.CMPQ(rows, operand.U32(group))
 		s.JB(operand.LabelRef(done))
 		s.Label(loop)
 		for w := range group {
 			var rowNumbers []vec
 			for _, p := range strings.Fields(k.rowwise) {
-				rowNumbers = append(rowNumbers, s.broadcast(operand.Mem{Base: s.ptr[p], Index: row, Scale: 4, Disp: 4 * w}))
+				rowNumbers = append(rowNumbers, s.Broadcast(operand.Mem{Base: s.ptr[p], Index: row, Scale: 4, Disp: 4 * w}))
 			}
 			for v := range nv {
 				s.byHalves(m, func(h int, m *mask) {
@@ -172,7 +172,7 @@ func (s *panelState) panel(nv int, m *mask) {
 				parts[w] = acc[w][v][i]
 			}
 			to := operand.Mem{Base: s.ptr[p], Disp: 64 * v}
-			s.store(s.add(s.joinAll(plus, parts), s.load(to, m)), to, m)
+			s.StoreVec(s.add(s.joinAll(plus, parts), s.LoadVec(to, m)), to, m)
 		}
 	}
 }
@@ -183,12 +183,12 @@ func (s *panelState) columns(nv int, m *mask) [][]vec {
 	for i, p := range strings.Fields(s.k.cols) {
 		var absent, loaded string
 		if has(s.k.optional, p) {
-			absent, loaded = s.label("default"), s.label("loaded")
+			absent, loaded = s.NewLabel("default"), s.NewLabel("loaded")
 			s.TESTQ(s.ptr[p], s.ptr[p])
 			s.JZ(operand.LabelRef(absent))
 		}
 		for v := range nv {
-			col[v] = append(col[v], s.load(operand.Mem{Base: s.ptr[p], Disp: 64 * v}, m))
+			col[v] = append(col[v], s.LoadVec(operand.Mem{Base: s.ptr[p], Disp: 64 * v}, m))
 		}
 		if absent != "" {
 			s.JMP(operand.LabelRef(loaded))
@@ -204,7 +204,7 @@ func (s *panelState) columns(nv int, m *mask) [][]vec {
 		s.MOVQ(s.ptr["coef"], p)
 		for range s.k.coefs {
 			for v := range nv {
-				col[v] = append(col[v], s.load(operand.Mem{Base: p, Disp: 64 * v}, m))
+				col[v] = append(col[v], s.LoadVec(operand.Mem{Base: p, Disp: 64 * v}, m))
 			}
 			s.ADDQ(s.stride, p)
 		}
@@ -219,10 +219,10 @@ func (s *panelState) step(at reg.GPVirtual, disp int, m *mask, col, row, acc []v
 		return operand.Mem{Base: s.ptr[p], Index: at, Scale: 1, Disp: disp}
 	}
 	for _, p := range strings.Fields(s.k.read) {
-		args.x = append(args.x, s.load(address(p), m))
+		args.x = append(args.x, s.LoadVec(address(p), m))
 	}
 	out := s.k.body(s.asm, args)
 	for i, p := range strings.Fields(s.k.written) {
-		s.store(out[i], address(p), m)
+		s.StoreVec(out[i], address(p), m)
 	}
 }

@@ -17,7 +17,7 @@ const (
 // The multiply takes even lanes: the odd ones are shifted down first, and their products merged.
 func (a *asm) mulWide(x vec, by operand.Mem) (hi, lo vec) {
 	odd := a.shifted(a.VPSRLQ, 32, x)
-	even := a.apply(a.VPMULUDQ, a.VPMULUDQ_BCST, x, by, a.vec())
+	even := a.apply(a.VPMULUDQ, a.VPMULUDQ_BCST, x, by, a.NewVec())
 	odd = a.apply(a.VPMULUDQ, a.VPMULUDQ_BCST, odd, by, odd)
 	hi = a.mergeOdd(a.shifted(a.VPSRLQ, 32, even), odd)
 	lo = a.mergeOdd(even, a.shifted(a.VPSLLQ, 32, odd))
@@ -26,9 +26,9 @@ func (a *asm) mulWide(x vec, by operand.Mem) (hi, lo vec) {
 
 // mergeOdd takes the odd lanes of odd and the even ones of even.
 func (a *asm) mergeOdd(even, odd vec) vec {
-	d := a.vec()
-	for h := range a.halves() {
-		if a.wide {
+	d := a.NewVec()
+	for h := range a.Halves() {
+		if a.Wide {
 			a.blend(odd[h], even[h], a.odd, d[h])
 		} else {
 			a.VPBLENDD(operand.U8(0xaa), odd[h], even[h], d[h])
@@ -67,12 +67,12 @@ func (a *asm) lanes() operand.Mem {
 // upper 24 bits of four times 16 words, with the elements of x at the same places, into numbers.
 func (a *asm) random(name, signature string, use func(words [4]vec, x [4]operand.Mem, params []vec) [4]vec, in string, params ...string) {
 	a.begin(name, signature)
-	dst, n := a.pointer("dst"), a.length("dst")
+	dst, n := a.Pointer("dst"), a.Length("dst")
 	x := dst
 	if in != "" {
-		x = a.pointer(in)
+		x = a.Pointer(in)
 	}
-	if a.wide {
+	if a.Wide {
 		ones := a.GP32()
 		a.MOVL(operand.U32(0xaaaa), ones)
 		a.odd = a.K()
@@ -82,22 +82,22 @@ func (a *asm) random(name, signature string, use func(words [4]vec, x [4]operand
 	a.Load(a.Param("first"), block)
 	at := a.GP64()
 	a.XORQ(at, at)
-	loop, done := a.label("group"), a.label("done")
+	loop, done := a.NewLabel("group"), a.NewLabel("done")
 	a.SHRQ(operand.U8(6), n)
 	a.JZ(operand.LabelRef(done))
 	a.Label(loop)
 	a.byHalves(nil, func(h int, _ *mask) {
-		first := a.vec()
+		first := a.NewVec()
 		t := a.XMM()
 		a.VMOVD(block, t)
 		a.VPBROADCASTD(t, first[0])
-		numbers := a.vec()
+		numbers := a.NewVec()
 		a.VMOVUPS(a.lanes().Offset(32*h), numbers[0])
-		c := [4]vec{a.addInts(first, numbers), a.scalar("layer"), a.scalar("step0"), a.scalar("step1")}
-		a.philox(&c, a.scalar("key0"), a.scalar("key1"))
+		c := [4]vec{a.addInts(first, numbers), a.Scalar("layer"), a.Scalar("step0"), a.Scalar("step1")}
+		a.philox(&c, a.Scalar("key0"), a.Scalar("key1"))
 		var p []vec
 		for _, name := range params {
-			p = append(p, a.scalar(name))
+			p = append(p, a.Scalar(name))
 		}
 		var from [4]operand.Mem
 		for k := range c {
@@ -105,7 +105,7 @@ func (a *asm) random(name, signature string, use func(words [4]vec, x [4]operand
 			from[k] = operand.Mem{Base: x, Index: at, Scale: 4, Disp: 64*k + 32*h}
 		}
 		for k, v := range use(c, from, p) {
-			a.store(v, operand.Mem{Base: dst, Index: at, Scale: 4, Disp: 64*k + 32*h}, nil)
+			a.StoreVec(v, operand.Mem{Base: dst, Index: at, Scale: 4, Disp: 64*k + 32*h}, nil)
 		}
 	})
 	a.ADDQ(operand.U32(64), at)
@@ -123,7 +123,7 @@ func emitRandom(a *asm, names *registry) {
 		func(words [4]vec, x [4]operand.Mem, p []vec) (out [4]vec) {
 			least := a.toFloats(p[0]) // both are below 2²⁴: exact as floats
 			for k := range out {
-				out[k] = a.keep(a.compare(ge, a.toFloats(words[k]), least), a.mul(a.load(x[k], nil), p[1]))
+				out[k] = a.keep(a.compare(ge, a.toFloats(words[k]), least), a.mul(a.LoadVec(x[k], nil), p[1]))
 			}
 			return out
 		}, "x", "threshold", "scale")

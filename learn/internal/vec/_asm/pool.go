@@ -13,13 +13,13 @@ import (
 // byChannel emits step for each vector of c channels, for each of n pixels. at is the channel's
 // index, and pixel runs once after each pixel.
 func (a *asm) byChannel(n reg.GPVirtual, step func(at reg.GPVirtual, m *mask), pixel func()) {
-	pixels, done := a.label("pixel"), a.label("done")
+	pixels, done := a.NewLabel("pixel"), a.NewLabel("done")
 	a.TESTQ(n, n)
 	a.JZ(operand.LabelRef(done))
 	a.Label(pixels)
 	left, at := a.integer("c"), a.GP64()
 	a.XORQ(at, at)
-	loop, tail, next := a.label("channels"), a.label("tail"), a.label("next")
+	loop, tail, next := a.NewLabel("channels"), a.NewLabel("tail"), a.NewLabel("next")
 	a.CMPQ(left, operand.U32(16))
 	a.JB(operand.LabelRef(tail))
 	a.Label(loop)
@@ -29,10 +29,10 @@ func (a *asm) byChannel(n reg.GPVirtual, step func(at reg.GPVirtual, m *mask), p
 	a.CMPQ(left, operand.U32(16))
 	a.JAE(operand.LabelRef(loop))
 	a.Label(tail)
-	if a.wide {
+	if a.Wide {
 		a.TESTQ(left, left)
 		a.JZ(operand.LabelRef(next))
-		step(at, a.tailMask(left))
+		step(at, a.TailMask(left))
 	}
 	a.Label(next)
 	pixel()
@@ -45,8 +45,8 @@ func (a *asm) byChannel(n reg.GPVirtual, step func(at reg.GPVirtual, m *mask), p
 func (a *asm) storeBytes(v vec, to operand.Mem, m *mask) {
 	switch {
 	case m != nil:
-		a.VPMOVDB(v[0], m.k, to)
-	case a.wide:
+		a.VPMOVDB(v[0], m.K, to)
+	case a.Wide:
 		a.VPMOVDB(v[0], to)
 	default:
 		w, hi := a.YMM(), a.XMM()
@@ -61,11 +61,11 @@ func (a *asm) storeBytes(v vec, to operand.Mem, m *mask) {
 
 // loadBytes widens bytes to dwords.
 func (a *asm) loadBytes(from operand.Mem, m *mask) vec {
-	v := a.vec()
+	v := a.NewVec()
 	switch {
 	case m != nil:
-		a.VPMOVZXBD_Z(from, m.k, v[0])
-	case a.wide:
+		a.VPMOVZXBD_Z(from, m.K, v[0])
+	case a.Wide:
 		a.VPMOVZXBD(from, v[0])
 	default:
 		for h := range 2 {
@@ -77,9 +77,9 @@ func (a *asm) loadBytes(from operand.Mem, m *mask) vec {
 
 // integers broadcasts an int parameter as dwords.
 func (a *asm) integers(name string) vec {
-	x, v := a.XMM(), a.vec()
+	x, v := a.XMM(), a.NewVec()
 	a.VMOVD(a.integer(name).As32(), x)
-	for h := range a.halves() {
+	for h := range a.Halves() {
 		a.VPBROADCASTD(x, v[h])
 	}
 	return v
@@ -94,7 +94,7 @@ func (a *asm) bytesOf(name string) reg.GPVirtual {
 
 func emitMaxPool(a *asm) {
 	a.begin("maxPool", "func(dst []float32, arg []uint8, x []float32, n, c, kh, kw, pixel, rowStep, tapStep, first, width int)")
-	dst, arg, x := a.pointer("dst"), a.pointer("arg"), a.pointer("x")
+	dst, arg, x := a.Pointer("dst"), a.Pointer("arg"), a.Pointer("x")
 	n := a.integer("n")
 	rowStep, tapStep := a.bytesOf("rowStep"), a.bytesOf("tapStep")
 	first := a.integers("first")
@@ -106,13 +106,13 @@ func emitMaxPool(a *asm) {
 		num, arg4 := a.assigned(first), a.assigned(first)
 		row, rows := a.GP64(), a.integer("kh")
 		a.LEAQ(operand.Mem{Base: x, Index: at, Scale: 4}, row)
-		rowLoop := a.label("windowRow")
+		rowLoop := a.NewLabel("windowRow")
 		a.Label(rowLoop)
 		tap, taps := a.GP64(), a.integer("kw")
 		a.MOVQ(row, tap)
-		tapLoop := a.label("tap")
+		tapLoop := a.NewLabel("tap")
 		a.Label(tapLoop)
-		v := a.load(operand.Mem{Base: tap}, m)
+		v := a.LoadVec(operand.Mem{Base: tap}, m)
 		take := a.either(a.compare(gt, v, best), a.compare(un, v, v))
 		a.assign(best, a.choose(take, v, best))
 		a.assign(arg4, a.choose(take, num, arg4))
@@ -124,7 +124,7 @@ func emitMaxPool(a *asm) {
 		a.ADDQ(rowStep, row)
 		a.DECQ(rows)
 		a.JNZ(operand.LabelRef(rowLoop))
-		a.store(best, operand.Mem{Base: dst, Index: at, Scale: 4}, m)
+		a.StoreVec(best, operand.Mem{Base: dst, Index: at, Scale: 4}, m)
 		a.storeBytes(arg4, operand.Mem{Base: arg, Index: at, Scale: 1}, m)
 	}
 	a.byChannel(n, step, func() {
@@ -138,7 +138,7 @@ func emitMaxPool(a *asm) {
 
 // assigned is a copy that may be changed.
 func (a *asm) assigned(v vec) vec {
-	d := a.vec()
+	d := a.NewVec()
 	a.assign(d, v)
 	return d
 }
@@ -146,29 +146,29 @@ func (a *asm) assigned(v vec) vec {
 // emitUnpool spreads a row of gradients over the taps of its windows.
 func emitUnpool(a *asm, name string, add bool) {
 	a.begin(name, "func(dx, dy []float32, arg []uint8, y []float32, n, c, kw, pixel, tapStep, first int)")
-	dx, dy, arg, y := a.pointer("dx"), a.pointer("dy"), a.pointer("arg"), a.pointer("y")
-	masked := a.length("y")
+	dx, dy, arg, y := a.Pointer("dx"), a.Pointer("dy"), a.Pointer("arg"), a.Pointer("y")
+	masked := a.Length("y")
 	n, tapStep := a.integer("n"), a.bytesOf("tapStep")
 	first := a.integers("first")
 	step := func(at reg.GPVirtual, m *mask) {
-		g := a.load(operand.Mem{Base: dy, Index: at, Scale: 4}, m)
-		bare := a.label("bare")
+		g := a.LoadVec(operand.Mem{Base: dy, Index: at, Scale: 4}, m)
+		bare := a.NewLabel("bare")
 		a.TESTQ(masked, masked)
 		a.JZ(operand.LabelRef(bare))
-		ys := a.load(operand.Mem{Base: y, Index: at, Scale: 4}, m)
+		ys := a.LoadVec(operand.Mem{Base: y, Index: at, Scale: 4}, m)
 		a.assign(g, a.keep(a.compare(gt, ys, a.constant(0)), g))
 		a.Label(bare)
 		num := a.loadBytes(operand.Mem{Base: arg, Index: at, Scale: 1}, m)
 		want := a.assigned(first)
 		tap, taps := a.GP64(), a.integer("kw")
 		a.LEAQ(operand.Mem{Base: dx, Index: at, Scale: 4}, tap)
-		loop := a.label("tap")
+		loop := a.NewLabel("tap")
 		a.Label(loop)
 		v := a.keep(a.equalInts(num, want), g)
 		if add {
-			v = a.add(a.load(operand.Mem{Base: tap}, m), v)
+			v = a.add(a.LoadVec(operand.Mem{Base: tap}, m), v)
 		}
-		a.store(v, operand.Mem{Base: tap}, m)
+		a.StoreVec(v, operand.Mem{Base: tap}, m)
 		a.assign(want, a.addInts(want, a.constBits(1)))
 		a.ADDQ(tapStep, tap)
 		a.DECQ(taps)

@@ -50,18 +50,18 @@ func (k *reduction) emit(a *asm) {
 	ptr := map[string]reg.GPVirtual{}
 	slices := strings.Fields(k.slices)
 	for _, s := range slices {
-		ptr[s] = a.pointer(s)
+		ptr[s] = a.Pointer(s)
 	}
-	n, at := a.length(slices[0]), a.GP64()
+	n, at := a.Length(slices[0]), a.GP64()
 	var scalars []vec
 	for _, s := range strings.Fields(k.scalars) {
-		scalars = append(scalars, a.scalar(s))
+		scalars = append(scalars, a.Scalar(s))
 	}
 	results := max(1, len(strings.Fields(k.results)))
 	acc := make([][]vec, k.ways) // acc[way][result]
 	for w := range acc {
 		for range results {
-			v := a.zero()
+			v := a.Zero()
 			if k.start != 0 {
 				v = a.copyOf(a.constant(k.start))
 			}
@@ -69,10 +69,10 @@ func (k *reduction) emit(a *asm) {
 		}
 	}
 	a.XORQ(at, at)
-	a.overRange(at, n, k.ways, func(disp int, m *mask) {
+	a.OverRange(at, n, k.ways, func(disp int, m *mask) {
 		var x []vec
 		for i, s := range k.inputs() {
-			v := a.load(operand.Mem{Base: ptr[s], Index: at, Scale: 4, Disp: disp}, m)
+			v := a.LoadVec(operand.Mem{Base: ptr[s], Index: at, Scale: 4, Disp: disp}, m)
 			if m != nil && i == 0 && k.fill != nil {
 				v = a.choose(m, v, k.fill(a, scalars))
 			}
@@ -80,7 +80,7 @@ func (k *reduction) emit(a *asm) {
 		}
 		out := k.body(a, x, scalars, acc[disp/64])
 		if k.store != "" {
-			a.store(out, operand.Mem{Base: ptr[k.store], Index: at, Scale: 4, Disp: disp}, m)
+			a.StoreVec(out, operand.Mem{Base: ptr[k.store], Index: at, Scale: 4, Disp: disp}, m)
 		}
 	})
 	for r := range results {
@@ -151,7 +151,7 @@ var reductions = []reduction{
 
 // assign is d = x.
 func (a *asm) assign(d, x vec) {
-	for h := range a.halves() {
+	for h := range a.Halves() {
 		a.VMOVAPS(x[h], d[h])
 	}
 }

@@ -33,27 +33,27 @@ func (k *stream) emit(a *asm) {
 	slices := strings.Fields(k.slices)
 	for _, s := range slices {
 		if strings.Contains(" "+k.in+" "+k.out+" ", " "+s+" ") {
-			ptr[s] = a.pointer(s)
+			ptr[s] = a.Pointer(s)
 		}
 	}
-	n := a.length(slices[0])
+	n := a.Length(slices[0])
 	var scalars []vec
 	for _, s := range strings.Fields(k.scalars) {
-		scalars = append(scalars, a.scalar(s))
+		scalars = append(scalars, a.Scalar(s))
 	}
 	at := a.GP64()
 	a.XORQ(at, at)
 	step := func(disp int, m *mask) {
 		var x []vec
 		for _, s := range strings.Fields(k.in) {
-			x = append(x, a.load(operand.Mem{Base: ptr[s], Index: at, Scale: 4, Disp: disp}, m))
+			x = append(x, a.LoadVec(operand.Mem{Base: ptr[s], Index: at, Scale: 4, Disp: disp}, m))
 		}
 		y := k.body(a, x, scalars)
 		for i, s := range strings.Fields(k.out) {
-			a.store(y[i], operand.Mem{Base: ptr[s], Index: at, Scale: 4, Disp: disp}, m)
+			a.StoreVec(y[i], operand.Mem{Base: ptr[s], Index: at, Scale: 4, Disp: disp}, m)
 		}
 	}
-	a.overRange(at, n, max(k.unroll, 1), func(disp int, m *mask) {
+	a.OverRange(at, n, max(k.unroll, 1), func(disp int, m *mask) {
 		if k.halved {
 			a.byHalves(m, func(h int, m *mask) { step(disp+32*h, m) })
 		} else {
@@ -63,63 +63,21 @@ func (k *stream) emit(a *asm) {
 	a.end()
 }
 
-// overRange emits loops over n elements from at on: unroll vectors at a time, single vectors, and
-// a masked tail. step gets the offset in bytes of its vector. n and at are consumed.
-func (a *asm) overRange(at, n reg.GPVirtual, unroll int, step func(disp int, m *mask)) {
-	for _, u := range []int{unroll, 1} {
-		loop, done := a.label("loop"), a.label("done")
-		size := operand.U32(16 * u)
-		a.CMPQ(n, size)
-		a.JB(operand.LabelRef(done))
-		a.Label(loop)
-		for i := range u {
-			step(64*i, nil)
-		}
-		a.ADDQ(size, at)
-		a.SUBQ(size, n)
-		a.CMPQ(n, size)
-		a.JAE(operand.LabelRef(loop))
-		a.Label(done)
-		if u == 1 {
-			break
-		}
-	}
-	end := a.label("end")
-	a.TESTQ(n, n)
-	a.JZ(operand.LabelRef(end))
-	step(0, a.tailMask(n))
-	a.Label(end)
-}
-
-// overWhole emits a loop over the whole vectors of n elements.
-func (a *asm) overWhole(at, n reg.GPVirtual, step func(disp int, m *mask)) {
-	loop, done := a.label("loop"), a.label("done")
-	a.CMPQ(n, operand.U32(16))
-	a.JB(operand.LabelRef(done))
-	a.Label(loop)
-	step(0, nil)
-	a.ADDQ(operand.U32(16), at)
-	a.SUBQ(operand.U32(16), n)
-	a.CMPQ(n, operand.U32(16))
-	a.JAE(operand.LabelRef(loop))
-	a.Label(done)
-}
-
 // byHalves emits step once for each register of a vec, with vecs of one register meanwhile.
 func (a *asm) byHalves(m *mask, step func(h int, m *mask)) {
-	if a.wide {
+	if a.Wide {
 		step(0, m)
 		return
 	}
-	a.single = true
+	a.Single = true
 	for h := range 2 {
 		part := m
 		if m != nil {
-			part = &mask{v: vec{m.v[h]}}
+			part = &mask{V: vec{m.V[h]}}
 		}
 		step(h, part)
 	}
-	a.single = false
+	a.Single = false
 }
 
 // half takes register h of each vec.

@@ -8,19 +8,19 @@ import (
 // emitTranspose emits the transposition of a matrix of whole 8×8 blocks, each in eight registers by
 // three rounds of exchanges; Go does the edges. AVX-512 uses the same code: wider exchanges cost more.
 func emitTranspose(a *asm, names *registry) {
-	if a.wide {
+	if a.Wide {
 		return
 	}
 	a.begin("transpose", "func(dst, x []float32, rows, cols, dstStride, xStride int)")
-	dst, x := a.pointer("dst"), a.pointer("x")
+	dst, x := a.Pointer("dst"), a.Pointer("x")
 	rows, cols := a.integer("rows"), a.integer("cols")
 	dstStep, xStep := a.bytesOf("dstStride"), a.bytesOf("xStride")
-	done := a.label("done")
+	done := a.NewLabel("done")
 	a.CMPQ(rows, operand.U32(8))
 	a.JB(operand.LabelRef(done))
 	a.CMPQ(cols, operand.U32(8))
 	a.JB(operand.LabelRef(done))
-	band, block := a.label("band"), a.label("block")
+	band, block := a.NewLabel("band"), a.NewLabel("block")
 	a.Label(band) // 8 columns of x, 8 rows of dst
 	from, to, left := a.GP64(), a.GP64(), a.GP64()
 	a.MOVQ(x, from)

@@ -5,6 +5,6 @@
 // is ignored, and [Err] says so; a program reports that text to its user. Kernels read Current at every call, so
 // that a test may run the same plan at every level with [Set].
 //
-// All levels compute the same sums in the same order; AVX2 and AVX512 give equal bits, Generic may differ by the
-// rounding of a fused multiply-add.
+// AVX2 and AVX512 kernels give equal bits. What Generic ones give is said by their package: the same, or what
+// differs from it by the rounding of a fused multiply-add.
 package cpu
