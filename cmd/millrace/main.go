@@ -1,5 +1,6 @@
-// Command millrace trains, feeds, plans and serves: one binary, one file per
-// verb, each of which only wires packages of this module to the command line.
+// Command millrace trains networks, alone or with many workers, and plans how
+// to collect data in the field: one binary, one file per verb, each of which
+// only wires packages of this module to the command line.
 //
 // Every verb answers to --json, writes results to standard output and remarks
 // and progress to standard error, and ends with one of the exit codes of

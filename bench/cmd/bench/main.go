@@ -42,7 +42,7 @@ const pause = 300 * time.Millisecond
 const workDir = "work"
 
 func main() {
-	quick := flag.Bool("quick", false, "take under a minute: fewer, shorter bursts, no compiled PyTorch, nothing written")
+	quick := flag.Bool("quick", false, "take a minute or two: fewer, shorter bursts, no compiled PyTorch, nothing written")
 	asJSON := flag.Bool("json", false, "print one JSON object per row")
 	flag.Usage = usage
 	name, err := parse(os.Args[1:])
