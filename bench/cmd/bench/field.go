@@ -11,8 +11,8 @@ import (
 	"millrace.dev/bench/harness"
 )
 
-// fieldBench is one run of the bench field: small optima, tours, the distributed protocol, the simulator, scale, lifetimes against
-// the baselines.
+// fieldBench is one run of the bench field: small optima, tours, the distributed protocol, the simulator against its
+// formula and ns-3, scale, lifetimes against the baselines.
 type fieldBench struct {
 	*setting
 	report *harness.Report
@@ -27,7 +27,7 @@ func fieldPlan(ctx context.Context, s *setting, r *harness.Report) error {
 		return err
 	}
 	r.Peers = append(r.Peers, strings.Split(strings.TrimSpace(string(versions)), "\n")...)
-	for _, part := range []func(context.Context) error{b.optima, b.tours, b.distributed, b.simulator, b.scale, b.lifetimes} {
+	for _, part := range []func(context.Context) error{b.optima, b.tours, b.distributed, b.simulator, b.ns3, b.scale, b.lifetimes} {
 		if err := part(ctx); err != nil {
 			return err
 		}
