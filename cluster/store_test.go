@@ -147,7 +147,7 @@ func TestUnknownOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes[0].freeze(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_, err = c.Swap(ctx, "view", revision, []byte("2"))
 	var unknown *UnknownError

@@ -68,7 +68,7 @@ func rawHeader(c class, h Header, sealed uint32) []byte {
 // gone waits until the listener has dropped the connection.
 func (s *stranger) gone() {
 	s.t.Helper()
-	s.SetReadDeadline(time.Now().Add(20 * time.Second))
+	s.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := io.Copy(io.Discard, s); errors.Is(err, error(errTimeout)) {
 		s.t.Fatal("the connection is still there")
 	}

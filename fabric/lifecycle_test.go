@@ -69,7 +69,7 @@ func TestThousandConnections(t *testing.T) {
 // settle waits until a condition holds.
 func settle(t testing.TB, condition func() bool) {
 	t.Helper()
-	for range 5000 {
+	for range 20_000 {
 		if condition() {
 			return
 		}

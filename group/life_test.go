@@ -354,10 +354,10 @@ func TestMinority(t *testing.T) {
 func TestSlow(t *testing.T) {
 	seconds(t)
 	c := newCrew(t, 3)
-	c.config = func(config *Config) { config.Suspect = 150 * time.Millisecond }
-	hands := c.train(3, func(h *hand, i int, s *Step, r Result) {
+	c.config = func(config *Config) { config.Suspect = 500 * time.Millisecond }
+	hands := c.train(2, func(h *hand, i int, s *Step, r Result) {
 		if i == 1 {
-			time.Sleep(400 * time.Millisecond)
+			time.Sleep(1200 * time.Millisecond)
 		}
 	})
 	records := c.check(hands...)

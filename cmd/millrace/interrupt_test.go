@@ -46,7 +46,7 @@ func interrupt(t *testing.T, signals []os.Signal, args ...string) (code int, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	limit := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	limit := time.AfterFunc(long, func() { cmd.Process.Kill() })
 	defer limit.Stop()
 	lines, said := bufio.NewScanner(stdout), bufio.NewScanner(stderr)
 	lines.Scan()

@@ -144,7 +144,7 @@ func overSockets(t testing.TB, kind string, members []*member) {
 		}
 	}
 	join(t, members, nets, func(r int) string { return addrs[r] }, func(all func() bool) {
-		for end := time.Now().Add(10 * time.Second); !all(); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(time.Minute); !all(); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal("the members do not connect")
 			}

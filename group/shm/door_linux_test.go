@@ -27,7 +27,7 @@ func stranger(t *testing.T, d *Door) *net.UnixConn {
 // attachTo attaches a worker to a member that is only a connection.
 func attachTo(t *testing.T, w *worker, other *Door) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	team, err := w.door.Attach(ctx, Config{View: View{Epoch: 1, IDs: []uint64{w.id, other.id}}, Vector: w.vector, Mean: w.mean})
 	if err == nil {

@@ -4,10 +4,10 @@ import (
 	"maps"
 	"testing"
 
+	vector "millrace.dev/internal/cpu"
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/engine/cpu"
 	"millrace.dev/learn/engine/enginetest"
-	vector "millrace.dev/internal/cpu"
 )
 
 // levels lists the vector levels to test: all that the machine has, the one in use in short runs.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"runtime"
 
+	"millrace.dev/internal/cpu"
 	"millrace.dev/learn/engine"
 	"millrace.dev/learn/graph"
-	"millrace.dev/internal/cpu"
 )
 
 // Engine compiles graphs for the cores of this machine. Close ends its workers.
