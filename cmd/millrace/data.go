@@ -59,7 +59,7 @@ func dataInfoCommand(c *console) *cobra.Command {
 
 NAME is one that "millrace data list" shows, or a path: a folder of images with one
 folder per class (in train and test, or not), a folder with MNIST's four files, a .csv,
-.tsv or .npz file, or a file of samples in IDX format with its labels beside it.`,
+.tsv or .npz file, or a file of samples in .npy or IDX format with its labels beside it.`,
 		Args:      exactly("NAME"),
 		ValidArgs: data.Names(),
 	}

@@ -81,7 +81,7 @@ func TestDataInfoOfAFile(t *testing.T) {
 func TestDataRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"bad.csv": "a,label\n1,x\noops,y\n", "prices.csv": "area,price\n1,250000\n2,199000.5\n", "one.csv": "a,label\n1,x\n2,x\n", "x.npy": "",
+		"bad.csv": "a,label\n1,x\noops,y\n", "prices.csv": "area,price\n1,250000\n2,199000.5\n", "one.csv": "a,label\n1,x\n2,x\n", "z.npy": "", "x.npy": "",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -99,7 +99,8 @@ func TestDataRefuses(t *testing.T) {
 		"data info bad.csv --test-fraction 1": {exitUsage, "is not between 0 and 1"},
 		"data info prices.csv":                {exitBadInput, "prices.csv:3:3: label: 199000.5 is not a whole number"},
 		"data info one.csv":                   {exitBadInput, `one.csv: every sample is of the class "x"`},
-		"data info x.npy":                     {exitBadInput, `numpy.savez("x.npz"`},
+		"data info z.npy":                     {exitBadInput, `numpy.savez("z.npz"`},
+		"data info x.npy":                     {exitBadInput, "want y.npy"},
 		"data info none/at/all":               {exitBadInput, "none/at/all: no such file"},
 		"data fetch":                          {exitUsage, "millrace data fetch: NAME is missing"},
 		"data fetch " + data.DefaultName:      {exitBadInput, "nothing to fetch"},

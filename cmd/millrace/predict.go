@@ -22,7 +22,8 @@ func predictCommand(c *console) *cobra.Command {
 
 MODEL is the file of a model, or the directory of a finished run. Images (PNG, JPEG, GIF, BMP,
 TIFF, WebP) are scaled and made grey as the model needs it. A model of rows takes .csv and .tsv
-files with the columns that it was trained on, in their order; a label column is left out.`,
+files with the columns that it was trained on, in their order; a label column is left out. Any
+model takes .npy files of one sample, or of several along the first axis.`,
 		Args: atLeast("MODEL", "FILE"),
 	}
 	top := cmd.Flags().Int("top", 5, "how many classes to name for an image or row")
@@ -106,22 +107,21 @@ func predict(model string, files []string, top int, invert bool) (list []predict
 		return nil, nil, err
 	}
 	for _, path := range files {
-		var samples []float32
-		if tables {
-			samples, err = readTable(path, shape[0], label)
-		} else {
-			samples, err = readImage(path, shape, invert)
-		}
+		samples, rows, err := readSamples(path, shape, label)
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
+		if invert {
+			swapLight(samples)
+		}
 		row := 0
 		for sample := range slices.Chunk(samples, shape.Elems()) {
 			found := prediction{Image: path}
-			if row++; tables {
+			if row++; rows {
 				found = prediction{Table: path, Row: row}
-			} else if m.LooksInverted(sample) {
+			}
+			if !tables && m.LooksInverted(sample) {
 				found.Note = "its ground is as light as that of the training images was dark, or the other way round; --invert swaps light and dark"
 			}
 			probabilities, err := p.Predict(sample)
@@ -135,24 +135,28 @@ func predict(model string, files []string, top int, invert bool) (list []predict
 	return list, bad, nil
 }
 
-// readTable reads the rows of a file, one sample after the other.
-func readTable(path string, features int, label string) ([]float32, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".csv", ".tsv":
-		return data.ReadRows(path, features, label)
+// readSamples reads the samples in a file, one after the other: rows, or an image.
+func readSamples(path string, shape []int, label string) (samples []float32, rows bool, err error) {
+	ending := strings.ToLower(filepath.Ext(path))
+	switch {
+	case ending == ".npy":
+		samples, err = data.ReadSamples(path, shape)
+		return samples, true, err
+	case len(shape) == 3:
+		samples, err = data.ReadImage(path, shape)
+		return samples, false, err
+	case ending == ".csv", ending == ".tsv":
+		samples, err = data.ReadRows(path, shape[0], label)
+		return samples, true, err
 	}
-	return nil, badInputf("%s: the model takes rows of %d numbers; want a .csv or .tsv file", path, features)
+	return nil, true, badInputf("%s: the model takes rows of %d numbers; want a .csv, .tsv or .npy file", path, shape[0])
 }
 
-// readImage reads an image, with light and dark swapped if asked to.
-func readImage(path string, shape []int, invert bool) ([]float32, error) {
-	pix, err := data.ReadImage(path, shape)
-	if invert {
-		for i, v := range pix {
-			pix[i] = 1 - v
-		}
+// swapLight swaps light and dark.
+func swapLight(pix []float32) {
+	for i, v := range pix {
+		pix[i] = 1 - v
 	}
-	return pix, err
 }
 
 func printPredictions(w io.Writer, list []prediction) error {

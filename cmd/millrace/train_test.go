@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"millrace.dev/control"
+	"millrace.dev/learn/data"
 	"millrace.dev/learn/job"
 	"millrace.dev/learn/nn"
 	"millrace.dev/learn/saved"
@@ -258,11 +260,22 @@ func TestPredictRows(t *testing.T) {
 	if want := "[labelled.csv1high labelled.csv2low plain.tsv1low plain.tsv2high headed.csv1high]"; fmt.Sprint(found) != want {
 		t.Errorf("got %v, want %s", found, want)
 	}
+	var rowsOf bytes.Buffer
+	if a, err := data.NewArray([]float32{7.5, 1.1, 1.2, 0.2}, 2, 2); err != nil || data.WriteNPY(&rowsOf, a) != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "x.npy"), rowsOf.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	arrays := decode[[]prediction](t, millrace(t, dir, "predict", "run", "x.npy", "--json"))
+	if len(arrays) != 2 || arrays[0].Guesses[0].Class != "high" || arrays[1].Guesses[0].Class != "low" || arrays[1].Row != 2 {
+		t.Errorf("%+v", arrays)
+	}
 	if got := millrace(t, dir, "predict", "run", "headed.csv"); !strings.HasPrefix(got.stdout, "headed.csv, row 1\n") {
 		t.Errorf("%+v", got)
 	}
 	for name, want := range map[string]string{
-		"wide.csv": "wide.csv:1: the row has 4 fields; want 2 numbers", "comma.csv": "decimal comma", "note.txt": "want a .csv or .tsv file", "none.csv": "none.csv",
+		"wide.csv": "wide.csv:1: the row has 4 fields; want 2 numbers", "comma.csv": "decimal comma", "note.txt": "want a .csv, .tsv or .npy file", "none.csv": "none.csv",
 	} {
 		if got := millrace(t, dir, "predict", "run", name); got.code != exitBadInput || got.stdout != "" || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v", name, got)

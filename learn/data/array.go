@@ -26,12 +26,14 @@ const (
 	I64
 	F32
 	F64
+	U16
+	U32
 )
 
 var dtypes = [...]struct {
 	name string
 	size int
-}{{"uint8", 1}, {"int8", 1}, {"int16", 2}, {"int32", 4}, {"int64", 8}, {"float32", 4}, {"float64", 8}}
+}{{"uint8", 1}, {"int8", 1}, {"int16", 2}, {"int32", 4}, {"int64", 8}, {"float32", 4}, {"float64", 8}, {"uint16", 2}, {"uint32", 4}}
 
 // String names the type.
 func (t DType) String() string { return dtypes[t].name }
@@ -103,6 +105,10 @@ func (a *Array) integer(i int) int64 {
 		return int64(int32(binary.LittleEndian.Uint32(a.Data[4*i:])))
 	case I64:
 		return int64(binary.LittleEndian.Uint64(a.Data[8*i:]))
+	case U16:
+		return int64(binary.LittleEndian.Uint16(a.Data[2*i:]))
+	case U32:
+		return int64(binary.LittleEndian.Uint32(a.Data[4*i:]))
 	}
 	return int64(a.Data[i])
 }

@@ -20,10 +20,11 @@
 //   - Targeted: a data set with numbers as targets in place of classes, for models that predict
 //     numbers or have several outputs; Numbers keeps one in memory.
 //   - Set: what a name or path stands for; Open reads MNIST's IDX files, folders of images, CSV
-//     and .npz; Fetch downloads the known sets; an extract of Fashion-MNIST is embedded. ReadImage
-//     and ReadRows read samples to predict. Classes without names are called by their labels and
-//     numbered in ascending order of these; a test split of its own brings no further ones. Photos
-//     are turned upright as a JPEG's Exif segment says; the orientation in other formats is ignored.
+//     and NumPy's .npz and .npy; Fetch downloads the known sets; an extract of Fashion-MNIST is
+//     embedded. ReadImage, ReadRows and ReadSamples read samples to predict. Classes without
+//     names are called by their labels and numbered in ascending order of these; a test split of
+//     its own brings no further ones. Photos are turned upright as a JPEG's Exif segment says;
+//     the orientation in other formats is ignored.
 //   - Array: the content of one IDX or .npy file, read and written here.
 //   - Plan, Permutation, Cursor: the order. Cursor{Epoch, Position} is all its state: a loader
 //     started at Batch.Next gives what the first one would have given next.

@@ -23,7 +23,9 @@ const npyMaxHeader = 1 << 16
 const npyMaxDims = 64
 
 // npyTypes maps the type strings, without byte order, that can be read.
-var npyTypes = map[string]DType{"u1": U8, "i1": I8, "i2": I16, "i4": I32, "i8": I64, "f4": F32, "f8": F64}
+var npyTypes = map[string]DType{
+	"u1": U8, "u2": U16, "u4": U32, "i1": I8, "i2": I16, "i4": I32, "i8": I64, "f4": F32, "f8": F64,
+}
 
 // ReadNPY reads one .npy array from r to its end. Name stands for the file in errors. The
 // elements may take limit bytes at most; 0 means DefaultLimit.
@@ -197,9 +199,12 @@ func (p *npyParser) descr() (t DType, bigEndian bool) {
 	if len(s) > 0 && strings.Contains("<>|=", s[:1]) {
 		order, s = s[:1], s[1:]
 	}
+	if s == "b1" { // False and True are bytes of 0 and 1
+		s = "u1"
+	}
 	t, ok := npyTypes[s]
 	if !ok || order == "=" {
-		p.fail("element type %q cannot be read; want uint8, int8, int16, int32, int64, float32 or float64", order+s)
+		p.fail("element type %q cannot be read; want bool, uint8, uint16, uint32, int8, int16, int32, int64, float32 or float64", order+s)
 		return 0, false
 	}
 	return t, order == ">"

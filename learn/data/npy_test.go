@@ -15,7 +15,7 @@ import (
 
 // golden gives the value that testdata/make_numpy.py puts at place i.
 func golden(i int, t DType) float64 {
-	if t == U8 {
+	if t == U8 || t == U16 || t == U32 {
 		return float64(7 * i % 50)
 	}
 	return float64(7*i%50 - 20)
@@ -24,7 +24,7 @@ func golden(i int, t DType) float64 {
 // What NumPy wrote is read as NumPy has it: every type, byte order, axis order and version.
 func TestReadNumPysFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*-*.npy")
-	if err != nil || len(files) != 18 {
+	if err != nil || len(files) != 26 {
 		t.Fatalf("%d golden files, %v", len(files), err)
 	}
 	for _, file := range append(files, "testdata/version2.npy", "testdata/version3.npy", "testdata/scalar.npy") {
@@ -41,6 +41,13 @@ func TestReadNumPysFiles(t *testing.T) {
 				t.Errorf("%s: element %d is %v, want %v", file, i, a.Float(i), golden(i, a.Type))
 			}
 		}
+	}
+}
+
+func TestTruthsAreNumbers(t *testing.T) {
+	a, err := readNPYFile("testdata/truths.npy")
+	if err != nil || a.Type != U8 || !slices.Equal(a.Data, []byte{0, 1, 0, 1, 0, 1}) {
+		t.Errorf("%+v, %v", a, err)
 	}
 }
 
@@ -65,9 +72,9 @@ func TestArraysThatAreNotNumbers(t *testing.T) {
 	}
 }
 
-// drawArray draws a small array of a type that all formats can hold.
-func drawArray(t *rapid.T) *Array {
-	a := &Array{Type: rapid.SampledFrom([]DType{U8, I8, I16, I32, F32, F64}).Draw(t, "type")}
+// drawArray draws a small array of a type that all formats can hold, or of one more.
+func drawArray(t *rapid.T, more ...DType) *Array {
+	a := &Array{Type: rapid.SampledFrom(append([]DType{U8, I8, I16, I32, F32, F64}, more...)).Draw(t, "type")}
 	a.Shape = rapid.SliceOfN(rapid.IntRange(0, 4), 1, 4).Draw(t, "shape")
 	n := a.Len() * a.Type.Size()
 	a.Data = rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")
@@ -80,7 +87,7 @@ func sameArray(a, b *Array) bool {
 
 func TestNPYRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := drawArray(t)
+		a := drawArray(t, I64, U16, U32)
 		var buf bytes.Buffer
 		if err := WriteNPY(&buf, a); err != nil {
 			t.Fatal(err)

@@ -119,15 +119,6 @@ func WriteNPZ(w io.Writer, arrays []NamedArray) error {
 	return z.Close()
 }
 
-// npzSplits lists the names under which archives keep samples and labels, training split
-// first: Keras's, MedMNIST's, and a single split's.
-var npzSplits = [][4]string{
-	{"x_train", "y_train", "x_test", "y_test"},
-	{"train_images", "train_labels", "test_images", "test_labels"},
-	{"x", "y", "", ""},
-	{"images", "labels", "", ""},
-}
-
 // openNPZ reads a data set from an archive.
 func openNPZ(path string, opt Options) (*Set, error) {
 	f, err := openFile(path)
@@ -143,34 +134,12 @@ func openNPZ(path string, opt Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, names := range npzSplits {
-		if n.entries[names[0]] == nil || n.entries[names[1]] == nil {
-			continue
+	for _, names := range splits {
+		if n.has(names.train[0]) && n.has(names.train[1]) {
+			return openSplits(n, names, opt)
 		}
-		train, err := n.pair(names[0], names[1])
-		if err != nil {
-			return nil, err
-		}
-		var test *pair
-		if n.entries[names[2]] != nil && names[2] != "" {
-			if test, err = n.pair(names[2], names[3]); err != nil {
-				return nil, err
-			}
-		}
-		return pairSet(train, test, nil, opt)
 	}
 	return nil, wrongFile(path, "holds %s; want x_train and y_train (with x_test and y_test), train_images and train_labels, x and y, or images and labels", strings.Join(n.Names(), ", "))
 }
 
-// pair reads the samples and labels of a split.
-func (n *NPZ) pair(xName, yName string) (*pair, error) {
-	x, err := n.Array(xName)
-	if err != nil {
-		return nil, err
-	}
-	y, err := n.Array(yName)
-	if err != nil {
-		return nil, err
-	}
-	return newPair(n.label(xName), x, n.label(yName), y)
-}
+func (n *NPZ) has(key string) bool { return n.entries[key] != nil }

@@ -49,7 +49,7 @@ func (o Options) split(name string, ds Dataset) (*Set, error) {
 
 // Open reads the data set that name stands for: one of Names, or the path of a folder of
 // images, a folder with MNIST's four files, a .csv or .tsv file, an .npz file, or a file of
-// samples in IDX format with its labels beside it.
+// samples in .npy or IDX format with its labels beside it.
 func Open(name string, opt Options) (*Set, error) {
 	set, err := open(name, opt)
 	if err != nil {
@@ -86,12 +86,11 @@ func open(name string, opt Options) (*Set, error) {
 	case strings.HasSuffix(base, ".npz"):
 		return openNPZ(name, opt)
 	case strings.HasSuffix(base, ".npy"):
-		return nil, wrongFile(name, "a .npy file holds one array; samples and their labels go together into an .npz file: numpy.savez(%q, x=samples, y=labels)",
-			strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))+".npz")
+		return openNPY(name, opt)
 	case strings.Contains(base, "-idx"):
 		return openIDXPair(name, opt)
 	}
-	return nil, wrongFile(name, "not a kind of data set known here; want a folder, .csv, .tsv, .npz, or IDX files")
+	return nil, wrongFile(name, "not a kind of data set known here; want a folder, .csv, .tsv, .npz, .npy or IDX files")
 }
 
 // unknown says that a name is neither known nor a path, and what may have been meant.

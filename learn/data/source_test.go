@@ -30,7 +30,7 @@ func TestUnknownNames(t *testing.T) {
 	}
 	writeFile(t, "x.train.npy", nil)
 	if _, err := Open("x.train.npy", Options{}); err == nil || err.Error() !=
-		`x.train.npy: a .npy file holds one array; samples and their labels go together into an .npz file: numpy.savez("x.train.npz", x=samples, y=labels)` {
+		`x.train.npy: a .npy file holds one array; samples and their labels go together: call them x.npy and y.npy, or put them into one file with numpy.savez("x.train.npz", x=samples, y=labels)` {
 		t.Errorf("got %v", err)
 	}
 	writeFile(t, "notes.txt", []byte("hello"))
