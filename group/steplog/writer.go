@@ -10,7 +10,7 @@ import (
 	"millrace.dev/internal/durable"
 )
 
-// Options bounds a log. The zero value keeps 16 segments of 16 MiB, some 400 000 steps of 8 workers.
+// Options bounds a log. The zero value keeps 16 segments of 16 MiB, some 300 000 steps of 8 workers.
 type Options struct {
 	Segment int64 // bytes from which a new segment begins
 	Keep    int   // segments
