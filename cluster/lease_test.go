@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"millrace.dev/cluster/clustertest"
 )
 
 func TestMembers(t *testing.T) {
@@ -57,7 +59,7 @@ func TestLeaseExpires(t *testing.T) {
 		t.Skip("waits for a lease to end")
 	}
 	t.Parallel()
-	nodes, urls := startNodes(t, 1)
+	nodes, urls := clustertest.Start(t, 1)
 	watcher, err := Open(patient(t), Config{URL: urls})
 	if err != nil {
 		t.Fatal(err)
@@ -95,12 +97,12 @@ func TestLeaseExpires(t *testing.T) {
 	}
 
 	// The holder gives a lease up when it cannot be renewed.
-	nodes[0].freeze(t)
+	nodes[0].Freeze(t)
 	<-staying.Lost()
 	if !errors.Is(staying.Err(), ErrExpired) {
 		t.Fatal(staying.Err())
 	}
-	nodes[0].thaw(t)
+	nodes[0].Thaw(t)
 }
 
 func TestJoinRefusals(t *testing.T) {

@@ -2,17 +2,16 @@ package cluster
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"millrace.dev/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(nodeVariable) != "" {
-		runNode() // this process is a server of TestThreeServers
-	}
+	clustertest.Main()
 	goleak.VerifyTestMain(m)
 }
 

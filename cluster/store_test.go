@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"millrace.dev/cluster/clustertest"
 )
 
 func TestRecordsOfOneServer(t *testing.T) {
@@ -136,7 +138,7 @@ func TestRefusals(t *testing.T) {
 
 // TestUnknownOutcome cuts the server off in the middle of a change.
 func TestUnknownOutcome(t *testing.T) {
-	nodes, urls := startNodes(t, 1)
+	nodes, urls := clustertest.Start(t, 1)
 	c, err := Open(patient(t), Config{URL: urls})
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +148,7 @@ func TestUnknownOutcome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes[0].freeze(t)
+	nodes[0].Freeze(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_, err = c.Swap(ctx, "view", revision, []byte("2"))
@@ -159,7 +161,7 @@ func TestUnknownOutcome(t *testing.T) {
 	if _, err := c.Get(short, "view"); !errors.Is(err, ErrUnavailable) {
 		t.Fatalf("a read without an answer: %v", err)
 	}
-	nodes[0].thaw(t)
+	nodes[0].Thaw(t)
 
 	// The change was sent, so it was made once the server went on: forcing it
 	// again finds that out.
@@ -172,7 +174,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
-	url := fmt.Sprintf("nats://127.0.0.1:%d", freePorts(t, 1)[0])
+	url := fmt.Sprintf("nats://127.0.0.1:%d", clustertest.FreePorts(t, 1)[0])
 	if _, err := Open(ctx, Config{URL: url}); !errors.Is(err, ErrUnavailable) {
 		t.Fatalf("nobody listens: %v", err)
 	}

@@ -13,36 +13,38 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"millrace.dev/cluster/clustertest"
 )
 
 // TestKilledServer kills the server that orders the changes, under load.
 func TestKilledServer(t *testing.T) {
-	underLoad(t, func(l *load, victim *node) {
-		victim.kill()
+	underLoad(t, func(l *load, victim *clustertest.Node) {
+		victim.Kill()
 		l.await(t, 20)
-		victim.start(t)
+		victim.Start(t)
 	})
 }
 
 // TestFrozenServer stops the server that orders the changes for a while: when it
 // goes on it still believes that it does.
 func TestFrozenServer(t *testing.T) {
-	underLoad(t, func(l *load, victim *node) {
-		victim.freeze(t)
+	underLoad(t, func(l *load, victim *clustertest.Node) {
+		victim.Freeze(t)
 		l.await(t, 20)
-		victim.thaw(t)
+		victim.Thaw(t)
 	})
 }
 
 // underLoad does something to the leader of three servers while clients read and
 // change records, and checks that the history of all calls is linearizable, that
 // a watch saw every change of it, and that a lease outlived it all.
-func underLoad(t *testing.T, disturb func(*load, *node)) {
+func underLoad(t *testing.T, disturb func(*load, *clustertest.Node)) {
 	if testing.Short() {
 		t.Skip("starts and kills servers")
 	}
 	t.Parallel()
-	nodes, urls := startNodes(t, 3)
+	nodes, urls := clustertest.Start(t, 3)
 	c, err := Open(patient(t), Config{URL: urls})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +66,7 @@ func underLoad(t *testing.T, disturb func(*load, *node)) {
 
 	load := startLoad(t, urls, 4, []string{"load.x", "load.y"})
 	load.await(t, 20)
-	disturb(load, leader(t, c, nodes))
+	disturb(load, clustertest.Leader(t, nodes, urls, c.stream))
 	load.await(t, 20)
 	load.stop()
 
@@ -80,24 +82,6 @@ func underLoad(t *testing.T, disturb func(*load, *node)) {
 	}
 	if err := lease.Leave(patient(t)); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// leader is the server that orders the changes now.
-func leader(t *testing.T, c *Cluster, nodes []*node) *node {
-	t.Helper()
-	for ctx := patient(t); ; {
-		info, err := c.findOrMake(ctx, c.want(3))
-		if err == nil && info.CachedInfo().Cluster != nil {
-			for _, n := range nodes {
-				if n.config.Name == info.CachedInfo().Cluster.Leader {
-					return n
-				}
-			}
-		}
-		if !pause(ctx, retryWait) {
-			t.Fatalf("no leader: %v", err)
-		}
 	}
 }
 

@@ -1,4 +1,6 @@
-package cluster
+// Package clustertest starts a real NATS JetStream cluster for tests: each server is a process, so that a
+// test can kill and stop it. The process is the test's own binary; its TestMain calls [Main] first.
+package clustertest
 
 import (
 	"bufio"
@@ -18,22 +20,34 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-const nodeVariable = "MILLRACE_TEST_CLUSTER_NODE"
+// variable holds the nodeConfig of a process that is a server.
+const variable = "MILLRACE_TEST_CLUSTER_NODE"
 
-// nodeConfig describes one server of a real cluster.
+// nodeConfig describes one server.
 type nodeConfig struct {
 	Name, Dir    string
 	Client, Peer int // ports
 	Peers        []string
 }
 
-// runNode is a server of a cluster in a process of its own, so that a test can
-// kill it.
-func runNode() {
-	var c nodeConfig
-	if err := json.Unmarshal([]byte(os.Getenv(nodeVariable)), &c); err != nil {
+// Main is a server, and does not return, where [Start] has started this process as one.
+func Main() {
+	text := os.Getenv(variable)
+	if text == "" {
+		return
+	}
+	if err := serve(text); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// serve is a server until its input ends, with the test's process at the latest.
+func serve(text string) error {
+	var c nodeConfig
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
 	}
 	options := &server.Options{
 		ServerName: c.Name, Host: "127.0.0.1", Port: c.Client, NoSigs: true, NoLog: true,
@@ -47,26 +61,26 @@ func runNode() {
 	}
 	s, err := server.NewServer(options)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return err
 	}
 	s.Start()
 	fmt.Println("started")
-	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // ends with the test's process
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	s.Shutdown()
-	os.Exit(0)
+	return nil
 }
 
-// node is a server of a cluster, seen from the test.
-type node struct {
+// Node is a server of a cluster, seen from the test.
+type Node struct {
+	Name   string
 	config nodeConfig
 	cmd    *exec.Cmd
 }
 
-// startNodes starts a cluster of n servers, each a process.
-func startNodes(t *testing.T, n int) (nodes []*node, urls string) {
+// Start starts a cluster of n servers, which end with the test.
+func Start(t *testing.T, n int) (nodes []*Node, urls string) {
 	t.Helper()
-	ports := freePorts(t, 2*n)
+	ports := FreePorts(t, 2*n)
 	var peers, clients []string
 	for i := range n {
 		clients = append(clients, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
@@ -75,20 +89,21 @@ func startNodes(t *testing.T, n int) (nodes []*node, urls string) {
 	dir := t.TempDir()
 	for i := range n {
 		name := fmt.Sprintf("node-%d", i)
-		nodes = append(nodes, &node{config: nodeConfig{name, filepath.Join(dir, name), ports[i], ports[n+i], peers}})
-		nodes[i].start(t)
+		nodes = append(nodes, &Node{Name: name, config: nodeConfig{name, filepath.Join(dir, name), ports[i], ports[n+i], peers}})
+		nodes[i].Start(t)
 	}
 	return nodes, strings.Join(clients, ",")
 }
 
-func (n *node) start(t *testing.T) {
+// Start starts the server, again after a Kill.
+func (n *Node) Start(t *testing.T) {
 	t.Helper()
 	text, err := json.Marshal(n.config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), nodeVariable+"="+string(text), "GOGC=50")
+	cmd.Env = append(os.Environ(), variable+"="+string(text), "GOGC=50")
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -104,15 +119,15 @@ func (n *node) start(t *testing.T) {
 	n.cmd = cmd
 	t.Cleanup(func() {
 		_ = stdin.Close()
-		n.kill()
+		n.Kill()
 	})
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "started\n" {
 		t.Fatalf("server did not start: %q, %v", line, err)
 	}
 }
 
-// kill ends the server as a power failure would.
-func (n *node) kill() {
+// Kill ends the server as a power failure would.
+func (n *Node) Kill() {
 	if n.cmd == nil {
 		return
 	}
@@ -121,7 +136,8 @@ func (n *node) kill() {
 	n.cmd = nil
 }
 
-func freePorts(t *testing.T, n int) []int {
+// FreePorts finds ports that nobody listens on.
+func FreePorts(t *testing.T, n int) []int {
 	t.Helper()
 	ports := make([]int, n)
 	for i := range ports {
@@ -135,11 +151,8 @@ func freePorts(t *testing.T, n int) []int {
 	return ports
 }
 
-// freeze stops the server's process, and thaw lets it go on.
-func (n *node) thaw(t *testing.T) { n.signal(t, syscall.SIGCONT) }
-
-// freeze stops all threads of a server. The signal alone may leave one enough time for an answer.
-func (n *node) freeze(t *testing.T) {
+// Freeze stops all threads of a server. The signal alone may leave one enough time for an answer.
+func (n *Node) Freeze(t *testing.T) {
 	t.Helper()
 	n.signal(t, syscall.SIGSTOP)
 	for deadline := time.Now().Add(5 * time.Second); n.moves() && time.Now().Before(deadline); {
@@ -147,8 +160,14 @@ func (n *node) freeze(t *testing.T) {
 	}
 }
 
+// Thaw lets a server go on.
+func (n *Node) Thaw(t *testing.T) {
+	t.Helper()
+	n.signal(t, syscall.SIGCONT)
+}
+
 // moves reports whether a thread of the server is known not to be stopped.
-func (n *node) moves() bool {
+func (n *Node) moves() bool {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", n.cmd.Process.Pid))
 	for _, path := range tasks {
 		text, err := os.ReadFile(path)
@@ -159,7 +178,7 @@ func (n *node) moves() bool {
 	return false
 }
 
-func (n *node) signal(t *testing.T, s syscall.Signal) {
+func (n *Node) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	if err := n.cmd.Process.Signal(s); err != nil {
 		t.Fatal(err)
