@@ -20,6 +20,7 @@ type mesh struct {
 	view      View // in force
 	links     map[ID][]*link
 	all       map[*link]bool
+	past      fabric.Stats // of links that have ended: bytes alone
 	suspected map[ID]bool
 	lost      map[ID]bool      // had a link in this view
 	dialed    map[ID]dialing   // the last attempts
@@ -175,6 +176,9 @@ func (lp *loop) unlinked(l *link, err error) {
 		return
 	}
 	delete(m.all, l)
+	stats := l.conn.Stats()
+	m.past.BytesSent += stats.BytesSent
+	m.past.BytesReceived += stats.BytesReceived
 	id := l.to
 	lp.joining.lost(l, err)
 	rest := slices.DeleteFunc(slices.Clone(m.links[id]), func(other *link) bool { return other == l })
@@ -193,6 +197,17 @@ func (lp *loop) unlinked(l *link, err error) {
 	}
 	m.lost[id] = true
 	lp.suspect(id, fmt.Sprintf("the connection has ended: %v", err))
+}
+
+// moved is how many bytes have gone over all links.
+func (m *mesh) moved() (sent, received uint64) {
+	sent, received = m.past.BytesSent, m.past.BytesReceived
+	for l := range m.all {
+		stats := l.conn.Stats()
+		sent += stats.BytesSent
+		received += stats.BytesReceived
+	}
+	return sent, received
 }
 
 // patience is how long a member that was never there is waited for.

@@ -29,6 +29,9 @@ type Status struct {
 	Lives     int      `json:"lives"`     // incarnations: more than 1 after it was cut off
 	Stale     uint64   `json:"stale"`     // frames of earlier views that came late and were dropped
 	Refused   uint64   `json:"refused"`   // connections that were dropped as no valid stream, or as not allowed
+	Sent      uint64   `json:"sent"`      // bytes, over all connections of the worker's life
+	Received  uint64   `json:"received"`  // likewise
+	Waited    float64  `json:"waited"`    // seconds for which the trainer waited for the commit of its steps
 }
 
 // situation is what a status is a function of.
@@ -149,11 +152,13 @@ func (lp *loop) situation() situation {
 			Group: lp.config.Group, Worker: lp.self.Name, Rank: m.view.Rank(lp.self.ID), Epoch: m.view.Epoch,
 			Step: lp.account.Step, DataEpoch: lp.account.Ledger.Epoch, Reason: lp.reason, Trouble: lp.trouble,
 			Lives: lp.incarnation, Stale: lp.w.stale.Load(), Refused: refused(lp.config.Network),
+			Waited: time.Duration(lp.w.waited.Load()).Seconds(),
 		},
 		now: time.Now(), err: lp.err, member: lp.machine != nil && m.view.Epoch > 0, left: lp.left, draining: lp.draining != nil,
 		incoming: lp.machine == nil || m.view.Epoch == 0, asked: lp.joining.asked(), heardOf: lp.joining.waiting, last: lp.joining.last,
 		restoring: !lp.restored, reported: lp.current.reported, reduced: lp.current.reduced != nil,
 	}
+	s.Sent, s.Received = m.moved()
 	for _, member := range m.view.Members {
 		s.Members = append(s.Members, member.Name)
 		if l := m.best(member.ID); member.ID != lp.self.ID && !m.suspected[member.ID] && (l == nil || l.peer.Load() == nil) {

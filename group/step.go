@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"millrace.dev/group/reduce"
 	"millrace.dev/group/steplog"
@@ -261,7 +262,9 @@ func (s *Step) Commit(ctx context.Context, report Report) (Result, error) {
 		return w.dequeue()
 	}
 	s.rest()
+	since := time.Now()
 	v, err := s.await(ctx, report)
+	w.waited.Add(int64(time.Since(since)))
 	if err != nil {
 		return Result{}, err
 	}

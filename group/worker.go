@@ -103,6 +103,7 @@ type Worker struct {
 	running sync.WaitGroup
 	ended   chan struct{} // closed when the loop has ended
 	stale   atomic.Uint64 // frames of earlier epochs that were dropped
+	waited  atomic.Int64  // nanoseconds of the trainer in Commit
 
 	status atomic.Pointer[Status]
 	view   atomic.Pointer[View]

@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"millrace.dev/fabric/keys"
 	"millrace.dev/group/agent"
 )
 
 func agentCommand(c *console) *cobra.Command {
 	h := &agent.Host{}
-	membership := ""
+	membership, keysAt := "", ""
 	cmd := &cobra.Command{
 		Use:   "agent [flags] [-- COMMAND ARGUMENT…]",
 		Short: "Make training programs in other languages workers of a group that survives the loss of any",
@@ -32,7 +33,7 @@ one program that connects to --socket. See python/README.md for programs.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h.Command = args
-			if err := finishAgent(cmd, h, membership); err != nil {
+			if err := finishAgent(cmd, h, membership, keysAt); err != nil {
 				return err
 			}
 			h.Stdout, h.Stderr, h.Remark = os.Stdout, os.Stderr, c.remark
@@ -51,15 +52,16 @@ one program that connects to --socket. See python/README.md for programs.`,
 	f.StringVar(&membership, "membership", "", "who decides which workers go on: service (any number of survivors) or majority (more than half; default with --listen)")
 	f.StringVar(&h.Service, "cluster", "", "keep the membership in this NATS cluster, as in nats://host:4222 (several with commas)")
 	f.StringVar(&h.Listen, "listen", "", "let other machines join at this `host:port`, the further workers at the ports after it")
-	f.StringVar(&h.Keys, "keys", "", "`directory` of the keys made by millrace cluster keys, needed beyond this machine")
+	f.StringVar(&keysAt, "keys", "", keysHelp)
 	f.StringVar(&h.Notice, "notice", "", noticeHelp)
+	f.StringVar(&h.Metrics, "metrics", "", metricsHelp)
 	f.StringVar(&h.Logs, "log", "", "write the log of steps below this `directory`")
 	complete(cmd, map[string][]string{"membership": {"service", "majority"}})
 	return cmd
 }
 
 // finishAgent checks what the flags say together.
-func finishAgent(cmd *cobra.Command, h *agent.Host, membership string) error {
+func finishAgent(cmd *cobra.Command, h *agent.Host, membership, keysAt string) (err error) {
 	switch {
 	case h.Workers < 1 || h.Workers > agent.MaxWorkers:
 		return usagef("--workers must be 1 to %d, not %d", agent.MaxWorkers, h.Workers)
@@ -75,6 +77,9 @@ func finishAgent(cmd *cobra.Command, h *agent.Host, membership string) error {
 		return usagef("--membership majority and --cluster exclude each other")
 	case membership == "service" && h.Listen != "" && h.Service == "":
 		return usagef("--membership service needs a --cluster that other machines can reach, or leave it to the majority")
+	}
+	if h.Keys, err = keys.Find(keysAt); err != nil {
+		return badInputf("--keys: %w", err)
 	}
 	h.Majority = membership == "majority" || membership == "" && h.Listen != "" && h.Service == ""
 	for i, a := range h.Join {

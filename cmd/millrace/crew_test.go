@@ -59,8 +59,15 @@ func (b *lockedBuffer) String() string {
 // launch starts a run with the arguments.
 func launch(t *testing.T, dir, name string, args ...string) *crewRun {
 	t.Helper()
+	return launchIn(t, nil, dir, name, args...)
+}
+
+// launchIn does so with variables besides those of the environment.
+func launchIn(t *testing.T, environment []string, dir, name string, args ...string) *crewRun {
+	t.Helper()
 	r := &crewRun{t: t, dir: dir, name: name, cmd: exec.Command(binary, args...), done: make(chan struct{})}
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = dir, &r.out, &r.said
+	r.cmd.Env = append(os.Environ(), environment...)
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,12 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"millrace.dev/cluster/clustertest"
 )
 
 // binary is the program under test, built once.
 var binary string
 
 func TestMain(m *testing.M) {
+	clustertest.Main()
 	if os.Getenv(patientVariable) != "" {
 		verbs = append(verbs, patientCommand)
 		main()

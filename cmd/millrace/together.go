@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"millrace.dev/cmd/millrace/internal/crew"
+	"millrace.dev/fabric/keys"
 	"millrace.dev/internal/rundir"
 	"millrace.dev/learn/job"
 )
@@ -29,10 +30,17 @@ type together struct {
 	keys        string
 	join        []string
 	notice      string
+	metrics     string
 }
+
+// keysHelp explains which keys are meant.
+const keysHelp = "this machine's keys, made by millrace cluster keys and needed beyond this machine: `directory/name`"
 
 // noticeHelp explains where notices come from.
 const noticeHelp = "leave in good order once this machine will be taken: as the cloud aws, gcp or azure tells, or once this `file` appears or this URL answers 200"
+
+// metricsHelp explains where metrics are.
+const metricsHelp = "tell Prometheus about this machine's workers at this `host:port`, path /metrics; beyond this machine it needs --keys, and keys of its own"
 
 func togetherFlags(cmd *cobra.Command) *together {
 	t := &together{cmd: cmd}
@@ -42,9 +50,10 @@ func togetherFlags(cmd *cobra.Command) *together {
 	f.StringVar(&t.membership, "membership", "", "who decides which workers go on after a loss: service (any number of them) or majority (more than half; default with --listen)")
 	f.StringVar(&t.cluster, "cluster", "", "keep the membership in this NATS cluster, as in nats://host:4222 (several with commas)")
 	f.StringVar(&t.listen, "listen", "", "reach this machine's workers at this `host:port` and the ports after it, so that others can join")
-	f.StringVar(&t.keys, "keys", "", "this machine's keys, made by millrace cluster keys and needed beyond this machine: `directory/name`")
+	f.StringVar(&t.keys, "keys", "", keysHelp)
 	f.StringSliceVar(&t.join, "join", nil, "join the workers at these `addresses`; what is trained, they tell")
 	f.StringVar(&t.notice, "notice", "", noticeHelp)
+	f.StringVar(&t.metrics, "metrics", "", metricsHelp)
 	complete(cmd, map[string][]string{"global-batch": {"fixed", "per-worker"}, "membership": {"service", "majority"}})
 	return t
 }
@@ -59,7 +68,7 @@ func (t *together) asked() bool {
 func (t *together) check(several bool) error {
 	given := t.cmd.Flags().Changed
 	if !several {
-		for _, name := range []string{"global-batch", "membership", "cluster", "listen", "keys", "notice"} {
+		for _, name := range []string{"global-batch", "membership", "cluster", "listen", "keys", "notice", "metrics"} {
 			if given(name) {
 				return usagef("--%s needs --workers or --join", name)
 			}
@@ -103,9 +112,9 @@ func (t *together) checkListen() error {
 // is asked for.
 func (t *together) launcher(j *job.Job, dir rundir.Dir, past crew.Setup) (*crew.Launcher, error) {
 	given := t.cmd.Flags().Changed
-	l := &crew.Launcher{Dir: dir, Settings: j.Settings, Setup: past, Service: t.cluster, Listen: t.listen, Notice: t.notice}
+	l := &crew.Launcher{Dir: dir, Settings: j.Settings, Setup: past, Service: t.cluster, Listen: t.listen, Notice: t.notice, Metrics: t.metrics}
 	var err error
-	if l.Keys, err = crew.FindKeys(t.keys); err != nil {
+	if l.Keys, err = keys.Find(t.keys); err != nil {
 		return nil, badInputf("--keys: %w", err)
 	}
 	if given("threads") {
@@ -131,13 +140,13 @@ const joinPatience = 5 * time.Second
 
 // askAbout asks the workers that are to be joined what they train.
 func (t *together) askAbout(ctx context.Context) (*crew.About, error) {
-	keys, err := crew.FindKeys(t.keys)
+	at, err := keys.Find(t.keys)
 	if err != nil {
 		return nil, badInputf("--keys: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	a, err := crew.Ask(ctx, keys, t.addresses())
+	a, err := crew.Ask(ctx, at, t.addresses())
 	if err != nil {
 		return nil, fmt.Errorf("--join: %w", err)
 	}

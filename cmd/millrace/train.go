@@ -102,7 +102,7 @@ func createRun(j *job.Job, out string) (rundir.Dir, error) {
 }
 
 // ofThisMachine are the flags of train that may go with --join: what is trained, the others tell.
-var ofThisMachine = []string{"join", "workers", "threads", "data", "out", "listen", "keys", "notice", "json"}
+var ofThisMachine = []string{"join", "workers", "threads", "data", "out", "listen", "keys", "notice", "metrics", "json"}
 
 // join trains with the workers of another run.
 func (c *console) join(cmd *cobra.Command, ask *asked, crewed *together, out string) error {

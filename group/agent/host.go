@@ -20,8 +20,10 @@ import (
 	"millrace.dev/fabric"
 	"millrace.dev/fabric/keys"
 	"millrace.dev/group"
+	"millrace.dev/group/metrics"
 	"millrace.dev/group/notice"
 	"millrace.dev/group/steplog"
+	"millrace.dev/internal/scratch"
 )
 
 // Variable is what tells a training program where its agent is: unix:PATH.
@@ -35,23 +37,24 @@ type Host struct {
 	Command []string // of each worker's program; none: whoever connects to Socket is the worker
 	Socket  string   // path where the program connects; needed without Command, which has one worker
 	Workers int
-	Group   string   // name of the group that is founded
-	Join    []string // addresses of members of a group to join; none: found one
-	Name    string   // of the workers, followed by their number if there are several
-	Listen  string   // host:port where the first worker listens, the others at the ports after it; empty: this machine only
-	Keys    string   // directory of keys, needed beyond loopback
-	Service string   // URL of the cluster whose register decides about views
+	Group   string     // name of the group that is founded
+	Join    []string   // addresses of members of a group to join; none: found one
+	Name    string     // of the workers, followed by their number if there are several
+	Listen  string     // host:port where the first worker listens, the others at the ports after it; empty: this machine only
+	Keys    keys.Place // needed beyond loopback
+	Service string     // URL of the cluster whose register decides about views
 	// Majority makes a majority of the members decide. Else, without Service, the host keeps the
 	// register itself.
 	Majority bool
 	Notice   string // whence comes notice that the machine will be taken, as notice.From names it; empty: nowhere
+	Metrics  string // host:port where Prometheus can ask for the workers' metrics; empty: nowhere
 	Logs     string // directory of the workers' step logs; empty: none
 
 	Stdout, Stderr io.Writer // of the programs
 	Remark         func(format string, args ...any)
 	Logger         *slog.Logger // nil: silent
 
-	scratch string
+	scratch *scratch.Dir // of sockets
 	about   about
 	cluster *cluster.Cluster
 }
@@ -86,10 +89,10 @@ func (h *Host) Run(ctx context.Context) (s Summary, err error) {
 		return s, err
 	}
 	// Socket paths are short, whatever the directories are called.
-	if h.scratch, err = os.MkdirTemp("", "millrace-"); err != nil {
+	if h.scratch, err = scratch.Make(); err != nil {
 		return s, err
 	}
-	defer os.RemoveAll(h.scratch)
+	defer h.scratch.Leave() //nolint:errcheck // what stays the next agent removes
 	if err := h.membership(ctx); err != nil {
 		return s, err
 	}
@@ -109,7 +112,29 @@ func (h *Host) Run(ctx context.Context) (s Summary, err error) {
 		}
 		workers = append(workers, w)
 	}
+	if h.Metrics == "" {
+		return h.serve(ctx, workers)
+	}
+	m, err := metrics.Serve(h.Metrics, h.Keys, func(context.Context) []group.Status { return statuses(workers) })
+	if err != nil {
+		return s, err
+	}
+	defer m.Close()
+	h.Remark("metrics are at %s", m.URL())
 	return h.serve(ctx, workers)
+}
+
+// statuses are those of the workers whose programs have come.
+func statuses(workers []*hosted) (list []group.Status) {
+	for _, w := range workers {
+		w.mu.Lock()
+		s := w.session
+		w.mu.Unlock()
+		if s != nil {
+			list = append(list, s.Status())
+		}
+	}
+	return list
 }
 
 func (h *Host) check() error {
@@ -136,7 +161,7 @@ func (h *Host) membership(ctx context.Context) (err error) {
 	case h.Service != "":
 		h.cluster, err = cluster.Open(ctx, cluster.Config{URL: h.Service, TLS: h.tlsFiles()})
 	default:
-		h.cluster, err = cluster.Open(ctx, cluster.Config{Dir: filepath.Join(h.scratch, "membership"), Listen: "127.0.0.1:0"})
+		h.cluster, err = cluster.Open(ctx, cluster.Config{Dir: filepath.Join(h.scratch.Path(), "membership"), Listen: "127.0.0.1:0"})
 	}
 	if err != nil {
 		return fmt.Errorf("the membership service: %w", err)
@@ -173,24 +198,20 @@ func (h *Host) ask(ctx context.Context) error {
 	return nil
 }
 
-func (h *Host) tlsFiles() cluster.TLSFiles {
-	if h.Keys == "" {
-		return cluster.TLSFiles{}
-	}
-	file := func(name string) string { return filepath.Join(h.Keys, name) }
-	return cluster.TLSFiles{CA: file("ca.crt"), Cert: file(h.name(0) + ".crt"), Key: file(h.name(0) + ".key")}
+func (h *Host) tlsFiles() (f cluster.TLSFiles) {
+	f.CA, f.Cert, f.Key = h.Keys.Files()
+	return f
 }
 
 func (h *Host) network(name string) (*fabric.Sockets, error) {
-	options := fabric.Options{Name: name}
-	if h.Keys != "" {
-		identity, err := keys.Load(h.Keys, name)
-		if err != nil {
-			return nil, err
-		}
-		options.Keys = identity
+	identity, err := h.Keys.Load()
+	if err != nil {
+		return nil, err
 	}
-	return fabric.NewSockets(options)
+	if identity != nil {
+		name = identity.Name // the machine's, for all its workers
+	}
+	return fabric.NewSockets(fabric.Options{Name: name, Keys: identity})
 }
 
 // name is that of worker i.
@@ -204,7 +225,7 @@ func (h *Host) name(i int) string {
 // addr is where worker i listens.
 func (h *Host) addr(i int) (string, error) {
 	if h.Listen == "" {
-		return "unix:" + filepath.Join(h.scratch, "w"+strconv.Itoa(i)), nil
+		return "unix:" + filepath.Join(h.scratch.Path(), "w"+strconv.Itoa(i)), nil
 	}
 	host, text, err := net.SplitHostPort(h.Listen)
 	if err != nil {
@@ -340,7 +361,7 @@ func (w *hosted) leave() {
 func (h *Host) work(ctx context.Context, w *hosted, config group.Config, i int) error {
 	path := h.Socket
 	if path == "" {
-		path = filepath.Join(h.scratch, "agent"+strconv.Itoa(i))
+		path = filepath.Join(h.scratch.Path(), "agent"+strconv.Itoa(i))
 	}
 	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"millrace.dev/fabric/keys"
 	"millrace.dev/group"
 )
 
 // Ask asks the members of a group at some addresses what they train. It asks again until ctx ends: they
 // may be about to begin.
-func Ask(ctx context.Context, keys Keys, addrs []string) (*About, error) {
+func Ask(ctx context.Context, at keys.Place, addrs []string) (*About, error) {
 	for {
 		a := &About{}
-		err := ask(ctx, keys, addrs, group.Question{About: true}, a)
+		err := ask(ctx, at, addrs, group.Question{About: true}, a)
 		if err == nil {
 			return a, nil
 		}
@@ -29,13 +30,13 @@ func Ask(ctx context.Context, keys Keys, addrs []string) (*About, error) {
 const askAgain = 200 * time.Millisecond
 
 // ask asks one of the members at some addresses.
-func ask(ctx context.Context, keys Keys, addrs []string, q group.Question, answer any) error {
-	network, err := keys.network("visitor")
+func ask(ctx context.Context, at keys.Place, addrs []string, q group.Question, answer any) error {
+	n, err := network(at, "visitor")
 	if err != nil {
 		return err
 	}
-	defer network.Close()
-	text, err := group.Ask(ctx, network, addrs, q)
+	defer n.Close()
+	text, err := group.Ask(ctx, n, addrs, q)
 	if err != nil {
 		return err
 	}

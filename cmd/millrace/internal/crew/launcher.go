@@ -15,8 +15,11 @@ import (
 	"time"
 
 	"millrace.dev/cluster"
+	"millrace.dev/fabric/keys"
 	"millrace.dev/group"
+	"millrace.dev/group/metrics"
 	"millrace.dev/internal/rundir"
+	"millrace.dev/internal/scratch"
 	"millrace.dev/learn/job"
 	"millrace.dev/learn/train"
 )
@@ -26,20 +29,21 @@ type Launcher struct {
 	Dir      rundir.Dir
 	Settings job.Settings // complete
 	Setup
-	Threads  int      // of each worker; 0: this machine's, shared out evenly
-	Join     []string // addresses of members of a group to join; none: found one
-	About    *About   // of that group, which then decides about the Setup, but for the number
-	Service  string   // URL of the cluster that keeps the membership; empty: the launcher does, or see Setup
-	Listen   string   // host:port where the first worker listens, the others at the ports after it; empty: only this machine
-	Keys     Keys     // needed when Listen is not a loopback address
-	Notice   string   // whence comes notice to leave, as notice.From names it; empty: nowhere
+	Threads  int        // of each worker; 0: this machine's, shared out evenly
+	Join     []string   // addresses of members of a group to join; none: found one
+	About    *About     // of that group, which then decides about the Setup, but for the number
+	Service  string     // URL of the cluster that keeps the membership; empty: the launcher does, or see Setup
+	Listen   string     // host:port where the first worker listens, the others at the ports after it; empty: only this machine
+	Keys     keys.Place // needed when Listen is not a loopback address
+	Notice   string     // whence comes notice to leave, as notice.From names it; empty: nowhere
+	Metrics  string     // host:port where Prometheus can ask for the workers' metrics; empty: nowhere
 	Observer Observer
 
 	terms    Terms
 	group    string // name of the job
 	prefix   string // of the workers' names
 	program  string
-	scratch  string // directory of sockets
+	scratch  *scratch.Dir // of sockets
 	session  session
 	founders []group.Member
 	next     int // number of the next worker
@@ -50,6 +54,7 @@ type Launcher struct {
 	requests chan func()
 	service  *cluster.Cluster
 	server   *http.Server
+	measures *metrics.Server
 	shown    shown
 
 	interrupted bool      // Run's context has ended
@@ -122,7 +127,7 @@ func (l *Launcher) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	// Socket paths are short, whatever the run's directory is called.
-	if l.scratch, err = os.MkdirTemp("", "millrace-"); err != nil {
+	if l.scratch, err = scratch.Make(); err != nil {
 		return err
 	}
 	if l.About != nil {
@@ -151,7 +156,7 @@ func (l *Launcher) prepare(ctx context.Context) (err error) {
 
 // keepMembership starts a membership service in this process.
 func (l *Launcher) keepMembership(ctx context.Context) (err error) {
-	l.service, err = cluster.Open(ctx, cluster.Config{Dir: filepath.Join(l.scratch, "membership"), Listen: "127.0.0.1:0"})
+	l.service, err = cluster.Open(ctx, cluster.Config{Dir: filepath.Join(l.scratch.Path(), "membership"), Listen: "127.0.0.1:0"})
 	if err != nil {
 		return fmt.Errorf("the membership service: %w", err)
 	}
@@ -163,6 +168,9 @@ func (l *Launcher) keepMembership(ctx context.Context) (err error) {
 func (l *Launcher) close() {
 	if l.server != nil {
 		_ = l.server.Close()
+	}
+	if l.measures != nil {
+		l.measures.Close()
 	}
 	for _, c := range l.children {
 		c.dismiss()
@@ -178,8 +186,8 @@ func (l *Launcher) close() {
 	if l.service != nil {
 		l.service.Close()
 	}
-	if l.scratch != "" {
-		_ = os.RemoveAll(l.scratch)
+	if l.scratch != nil {
+		_ = l.scratch.Leave() // what stays the next launcher removes
 	}
 }
 
@@ -189,7 +197,7 @@ func (l *Launcher) name(n int) string { return l.prefix + strconv.Itoa(n) }
 // addr is where worker n, which has a slot, listens.
 func (l *Launcher) addr(n, slot int) string {
 	if l.Listen == "" {
-		return "unix:" + filepath.Join(l.scratch, l.name(n))
+		return "unix:" + filepath.Join(l.scratch.Path(), l.name(n))
 	}
 	host, port, _ := net.SplitHostPort(l.Listen) // checked before
 	first, _ := strconv.Atoi(port)
@@ -219,7 +227,7 @@ func (l *Launcher) startWorker(founder bool) error {
 	l.next++
 	spec := Spec{
 		Run: l.Dir.Path(), Home: l.session.worker(l.name(n)), Name: l.name(n), Settings: l.Settings, Group: l.group, Addr: l.addr(n, slot),
-		Terms: l.terms, Keys: l.Keys.path(), Notice: l.Notice, Scratch: l.scratch,
+		Terms: l.terms, Keys: l.Keys.Path(), Notice: l.Notice, Scratch: l.scratch.Path(),
 		Began: l.began, Guest: len(l.Join) > 0, Late: !founder && (len(l.Join) == 0 || len(l.children) > 0),
 	}
 	spec.Settings.Threads = l.threads()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"millrace.dev/control"
+	"millrace.dev/fabric/keys"
 	"millrace.dev/group"
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/engine/cpu"
@@ -59,7 +60,7 @@ func together(t *testing.T, n int, cfg func() train.Config, change func(i int, c
 		c := cfg()
 		b := &bench{name: founders[i].Name, journal: filepath.Join(dir, fmt.Sprint("events", i))}
 		benches = append(benches, b)
-		network, err := Keys{}.network(b.name)
+		network, err := network(keys.Place{}, b.name)
 		if err != nil {
 			t.Fatal(err)
 		}

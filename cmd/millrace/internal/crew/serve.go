@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"millrace.dev/group"
+	"millrace.dev/group/metrics"
 	"millrace.dev/internal/durable"
 )
 
@@ -32,12 +33,26 @@ type running struct {
 // asking bounds how long a worker may take for its answer.
 const asking = 2 * time.Second
 
-// serve makes the launcher answer on a Unix socket.
+// serve makes the launcher answer on a Unix socket, and tell its metrics at a port where that is asked for.
 func (l *Launcher) serve() error {
 	listener, err := net.Listen("unix", l.controlPath())
 	if err != nil {
 		return err
 	}
+	l.server = &http.Server{Handler: l.handler(), ReadHeaderTimeout: asking, ReadTimeout: asking, MaxHeaderBytes: 16 << 10}
+	l.running.Go(func() { _ = l.server.Serve(listener) }) // ends when it is closed
+	if l.Metrics == "" {
+		return nil
+	}
+	if l.measures, err = metrics.Serve(l.Metrics, l.Keys, l.answering); err != nil {
+		return err
+	}
+	l.Observer.Remark("metrics are at %s", l.measures.URL())
+	return nil
+}
+
+// handler answers those who ask the launcher.
+func (l *Launcher) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", l.serveStatus)
 	mux.HandleFunc("POST /resize", func(w http.ResponseWriter, r *http.Request) {
@@ -51,12 +66,10 @@ func (l *Launcher) serve() error {
 	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) {
 		l.answer(w, r, func() error { return l.drain(r.FormValue("worker")) })
 	})
-	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: asking, ReadTimeout: asking, MaxHeaderBytes: 16 << 10}
-	l.running.Go(func() { _ = l.server.Serve(listener) }) // ends when it is closed
-	return nil
+	return mux
 }
 
-func (l *Launcher) controlPath() string { return filepath.Join(l.scratch, "control") }
+func (l *Launcher) controlPath() string { return filepath.Join(l.scratch.Path(), "control") }
 
 // note writes who works on the run now.
 func (l *Launcher) note() {
@@ -93,17 +106,27 @@ func (l *Launcher) answer(w http.ResponseWriter, r *http.Request, f func() error
 	}
 }
 
-// serveStatus asks each worker.
+// serveStatus tells how the workers are.
 func (l *Launcher) serveStatus(w http.ResponseWriter, r *http.Request) {
+	s, err := l.statuses(r.Context())
+	if err != nil {
+		return // nobody waits for the answer any more
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(s) // one that has gone away needs no answer
+}
+
+// statuses asks each worker.
+func (l *Launcher) statuses(ctx context.Context) (Status, error) {
 	s := Status{Run: l.Dir.Path(), Workers: []WorkerStatus{}}
 	var addrs []string
-	if l.ask(r.Context(), func() { s, addrs = l.status(s) }) != nil {
-		return // nobody waits for the answer any more
+	if err := l.ask(ctx, func() { s, addrs = l.status(s) }); err != nil {
+		return s, err
 	}
 	var asked sync.WaitGroup
 	for i := range s.Workers {
 		asked.Go(func() {
-			ctx, cancel := context.WithTimeout(r.Context(), asking)
+			ctx, cancel := context.WithTimeout(ctx, asking)
 			defer cancel()
 			if err := ask(ctx, l.Keys, addrs[i:i+1], group.Question{Status: true}, &s.Workers[i].Status); err != nil {
 				s.Workers[i].Silent = err.Error()
@@ -111,8 +134,21 @@ func (l *Launcher) serveStatus(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	asked.Wait()
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(s) // one that has gone away needs no answer
+	return s, nil
+}
+
+// answering are the statuses of the workers that give one.
+func (l *Launcher) answering(ctx context.Context) (list []group.Status) {
+	s, err := l.statuses(ctx)
+	if err != nil {
+		return nil
+	}
+	for i := range s.Workers {
+		if s.Workers[i].Silent == "" {
+			list = append(list, s.Workers[i].Status)
+		}
+	}
+	return list
 }
 
 // status is what the launcher itself knows.

@@ -127,7 +127,7 @@ func sessions(dir rundir.Dir) (list []session, err error) {
 			continue // it was killed before it had workers
 		}
 		if err == nil {
-			err = json.Unmarshal(text, &s)
+			err = s.read(text)
 		}
 		if err != nil {
 			return nil, &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("%s: %w", s.path, err)}
@@ -135,6 +135,17 @@ func sessions(dir rundir.Dir) (list []session, err error) {
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// read takes what a file of a session holds.
+func (s *session) read(text []byte) error {
+	if err := json.Unmarshal(text, s); err != nil {
+		return err
+	}
+	if s.From < 0 || s.Workers < 0 || s.Workers > MaxWorkers {
+		return fmt.Errorf("%d workers from step %d on cannot be", s.Workers, s.From)
+	}
+	return nil
 }
 
 func readBounded(path string, most int64) ([]byte, error) {

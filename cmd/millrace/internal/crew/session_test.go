@@ -132,11 +132,13 @@ func TestSessions(t *testing.T) {
 	if all, gap, err := history(dir); err != nil || gap != nil || len(all) != 17 {
 		t.Errorf("%d steps, %v, %v", len(all), gap, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir.File(workersDir), "2", sessionFile), []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := sessions(dir); err == nil || !strings.Contains(err.Error(), dir.Path()) {
-		t.Errorf("a damaged session: %v", err)
+	for _, text := range []string{"{", `{"workers": 1000000000}`, `{"from": -1}`} {
+		if err := os.WriteFile(filepath.Join(dir.File(workersDir), "2", sessionFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sessions(dir); err == nil || !strings.Contains(err.Error(), dir.Path()) {
+			t.Errorf("the session %s: %v", text, err)
+		}
 	}
 }
 

@@ -20,12 +20,12 @@ type Spec struct {
 	Founders []group.Member `json:"founders,omitempty"`
 	Join     []string       `json:"join,omitempty"`
 	Terms    Terms          `json:"terms"`
-	Keys     string         `json:"keys,omitempty"`   // for connections beyond this machine; see Keys
+	Keys     string         `json:"keys,omitempty"`   // for connections beyond this machine; see keys.Find
 	Notice   string         `json:"notice,omitempty"` // see Launcher
 	Began    time.Time      `json:"began"`            // when the launcher did
 	Guest    bool           `json:"guest,omitempty"`  // the group was begun by another launcher
 	Late     bool           `json:"late,omitempty"`   // others of this launcher were there before
-	Scratch  string         `json:"scratch"`          // the launcher's directory, removed when the launcher was killed
+	Scratch  string         `json:"scratch"`          // the launcher's, whose last user removes it
 }
 
 // Terms are what all members of a group have agreed on when it began.

@@ -17,10 +17,12 @@ import (
 
 	"millrace.dev/cluster"
 	"millrace.dev/control"
+	"millrace.dev/fabric/keys"
 	"millrace.dev/group"
 	"millrace.dev/group/notice"
 	"millrace.dev/group/steplog"
 	"millrace.dev/internal/rundir"
+	"millrace.dev/internal/scratch"
 	"millrace.dev/learn/job"
 	"millrace.dev/learn/train"
 )
@@ -28,7 +30,7 @@ import (
 // worker is a worker process.
 type worker struct {
 	spec   Spec
-	keys   Keys
+	keys   keys.Place
 	dir    rundir.Dir
 	job    *job.Job
 	member *Member
@@ -58,11 +60,10 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal(line, &w.spec); err != nil {
 		return fmt.Errorf("the worker's orders: %w", err)
 	}
-	err = w.run(ctx, reader)
-	select {
-	case <-w.gone: // a parent that lives has no more use for it, one that was killed cannot remove it
-		_ = os.RemoveAll(w.spec.Scratch)
-	default:
+	sockets, err := scratch.Use(w.spec.Scratch)
+	if err == nil {
+		err = w.run(ctx, reader)
+		_ = sockets.Leave() // what stays the next launcher removes
 	}
 	switch {
 	case err == nil:
@@ -84,9 +85,10 @@ func (w *worker) say(v word) {
 // obey carries out the parent's orders until there is no parent.
 func (w *worker) obey(in io.Reader) {
 	defer close(w.gone)
+	finish := sync.OnceFunc(func() { close(w.finish) })
 	_ = lines(in, func(o order) { // an unreadable parent is no parent
 		if o.Finish {
-			close(w.finish)
+			finish()
 		}
 		if o.Down != "" {
 			w.member.peerDown(o.Down)
@@ -102,7 +104,7 @@ func (w *worker) run(ctx context.Context, orders io.Reader) (err error) {
 	if w.dir, err = rundir.Open(s.Run); err != nil {
 		return err
 	}
-	if w.keys, err = FindKeys(s.Keys); err != nil {
+	if w.keys, err = keys.Find(s.Keys); err != nil {
 		return err
 	}
 	if w.job, err = job.New(s.Settings); err != nil {
@@ -203,7 +205,7 @@ func (w *worker) config(ctx context.Context, log *steplog.Writer) (c group.Confi
 		},
 		About: about, Log: log, Logger: slog.New(stallTeller{slog.DiscardHandler, w}),
 	}
-	network, err := w.keys.network(s.Name)
+	network, err := network(w.keys, s.Name)
 	if err != nil {
 		return c, nil, err
 	}
@@ -211,7 +213,7 @@ func (w *worker) config(ctx context.Context, log *steplog.Writer) (c group.Confi
 	if s.Terms.Service == "" {
 		return c, func() { _ = network.Close() }, nil
 	}
-	service, err := cluster.Open(ctx, cluster.Config{URL: s.Terms.Service, TLS: w.keys.files()})
+	service, err := cluster.Open(ctx, cluster.Config{URL: s.Terms.Service, TLS: tlsFiles(w.keys)})
 	if err != nil {
 		_ = network.Close()
 		return c, nil, fmt.Errorf("the membership service: %w", err)
