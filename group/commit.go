@@ -3,17 +3,12 @@ package group
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"millrace.dev/group/ledger"
 	"millrace.dev/group/protocol"
 	"millrace.dev/group/reduce"
 	"millrace.dev/group/steplog"
 )
-
-// grace is how long a joiner whose state is almost there keeps a step from its commit, so that it
-// takes a share of the next one.
-const grace = 100 * time.Millisecond
 
 // report takes what the trainer says of the step under way.
 func (lp *loop) report(incarnation int, step, weight uint64, r Report) {
@@ -24,13 +19,6 @@ func (lp *loop) report(incarnation int, step, weight uint64, r Report) {
 	lp.tryPrepare()
 }
 
-// impatient looks whether a joiner's grace is over.
-func (lp *loop) impatient() {
-	if !lp.restored {
-		lp.tryPrepare()
-	}
-}
-
 // tryPrepare tells the machine that the step is prepared here, once it is.
 func (lp *loop) tryPrepare() {
 	c := &lp.current
@@ -39,7 +27,7 @@ func (lp *loop) tryPrepare() {
 	if lp.machine == nil || c.reduced == nil || c.reduced != p || p.canceled || !c.reported || c.prepared == epoch {
 		return
 	}
-	if lp.measuring.plane != nil || !lp.restored && !lp.mayFollow(c.since) {
+	if lp.measuring.plane != nil || !lp.restored && !lp.mayFollow() {
 		return
 	}
 	c.prepared = epoch

@@ -63,7 +63,6 @@ func (lp *loop) beat() {
 		lp.checkSilence(member, now)
 	}
 	lp.joining.tick(lp)
-	lp.impatient()
 	if lp.broken != nil && now.Sub(lp.brokenSince) > 2*lp.config.Suspect && len(m.suspected) == 0 {
 		lp.fail(lp.broken)
 	}

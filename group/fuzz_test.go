@@ -76,10 +76,10 @@ func FuzzLink(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(frames(typeHello, greeting, typeMessage, beat))
-	f.Add(frames(typeHello, greeting, typeJoin, peer, typeWant, wantMessage{0}, typeTake, takeMessage{0, 0, 1}))
+	f.Add(frames(typeHello, greeting, typeJoin, peer, typeWant, wantMessage{}, typeTake, takeMessage{Of: 1}))
 	f.Add(frames(typeHello, hello{Visitor: true}, typeAsk, Question{Status: true}, typeAsk, Question{Drain: "self"}))
 	f.Add(frames(typeHello, hello{Group: "fuzz", From: peer, Plan: 1}, typePlan, planMessage{Elements: 3}, typeMisfit, PlanError{Member: "x"}))
-	f.Add(frames(typeHello, greeting, typeStripe, announcement{Size: 10, Hi: 10}, typePart, []byte("part"), typeHave, haveMessage{0, true}))
+	f.Add(frames(typeHello, greeting, typeStripe, announcement{Size: 10, Hi: 10}, typePart, []byte("part"), typeHave, haveMessage{Complete: true}))
 	f.Add(frames(typeHello, greeting, uint8(0x20), []byte("data"), uint8(0x30), []byte("call"), typeWelcome, welcome{}, typeRefuse, refusal{}))
 	f.Add(frames(typeMessage, []byte("no hello")))
 	ofNoEpoch := frames(typeHello, greeting, uint8(0x20), []byte{})

@@ -5,49 +5,63 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
 	"sync"
 
 	"millrace.dev/fabric"
 	"millrace.dev/group/ledger"
 )
 
-// intake takes the stripes on the connections' goroutines.
+// intake takes the stripes of a state on the connections' goroutines.
 type intake struct {
 	w           *Worker
-	epoch, step uint64
+	step        uint64
 	incarnation int
-	sources     []Member
 
 	mu    sync.Mutex
-	size  int64 // once announced
-	spans map[ID]*span
-	left  int64 // bytes of the announced stripes that have not come
+	size  int64  // once the first stripe is announced
+	known bool   // size is
+	spans []span // the stripes by index
+	done  int64  // bytes that have come
 }
 
 // span is a stripe as it comes.
-type span struct{ next, hi int64 }
-
-// from says whether all that is missing comes from members of the view.
-func (in *intake) from(v View) bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for _, m := range in.sources {
-		if s := in.spans[m.ID]; !v.Has(m.ID) && (s == nil || s.next < s.hi) {
-			return false
-		}
-	}
-	return true
+type span struct {
+	from      ID // 0: nobody
+	announced bool
+	came      int64 // bytes, from the stripe's beginning on
+	all       int64 // its bytes, once announced
 }
 
-func (in *intake) source(id ID) bool {
-	return slices.ContainsFunc(in.sources, func(m Member) bool { return m.ID == id })
+func (s *span) isAnnounced() bool { return s.announced }
+
+// whole says whether nothing of a stripe is missing.
+func (s *span) whole() bool { return s.announced && s.came == s.all }
+
+// lost gives the stripes that do not come whole, as nobody in the view gives them.
+func (in *intake) lost(v View) (stripes []int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for i := range in.spans {
+		if s := &in.spans[i]; !s.whole() && !v.Has(s.from) {
+			stripes = append(stripes, i)
+		}
+	}
+	return stripes
+}
+
+// assign says from whom a stripe comes, and what to ask for.
+func (in *intake) assign(i int, from ID) takeMessage {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s := &in.spans[i]
+	s.from, s.announced = from, false
+	return takeMessage{Step: in.step, Index: i, Of: len(in.spans), Skip: s.came}
 }
 
 // announce takes a stripe's announcement.
 func (w *Worker) announce(from ID, h fabric.Header, body []byte) error {
 	in := w.intake.Load()
-	if in == nil || h.Epoch != in.epoch || h.Step != in.step || !in.source(from) {
+	if in == nil || h.Step != in.step {
 		return nil // of an attempt that is over
 	}
 	var a announcement
@@ -61,16 +75,21 @@ func (w *Worker) announce(from ID, h fabric.Header, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if a.Size < 0 || a.Size > maxState || a.Lo < 0 || a.Lo > a.Hi || a.Hi > a.Size {
-		return fmt.Errorf("bytes %d to %d of a state of %d", a.Lo, a.Hi, a.Size)
-	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.spans[from] != nil {
+	if a.Index < 0 || a.Index >= len(in.spans) || in.spans[a.Index].from != from {
+		return nil // as above
+	}
+	s := &in.spans[a.Index]
+	if s.announced {
 		return errors.New("a stripe is announced twice")
 	}
-	if len(in.spans) == 0 {
-		in.size, in.left = a.Size, a.Size
+	lo, hi := stripeBounds(a.Size, a.Index, len(in.spans))
+	if a.Size < 0 || a.Size > maxState || a.Lo != lo+s.came || a.Hi != hi {
+		return fmt.Errorf("bytes %d to %d of a state of %d for stripe %d", a.Lo, a.Hi, a.Size, a.Index)
+	}
+	if !in.known {
+		in.size, in.known = a.Size, true
 		if err := w.config.State.Restore(a.Size); err != nil {
 			w.post(func(lp *loop) { lp.fail(fmt.Errorf("a state of %d bytes cannot be restored: %w", a.Size, err)) })
 			return err
@@ -78,8 +97,8 @@ func (w *Worker) announce(from ID, h fabric.Header, body []byte) error {
 	} else if in.size != a.Size {
 		return fmt.Errorf("a state of %d bytes, where others have %d", a.Size, in.size)
 	}
-	in.spans[from] = &span{a.Lo, a.Hi}
-	if len(in.spans) == len(in.sources) {
+	s.announced, s.all = true, hi-lo
+	if in.all((*span).isAnnounced) {
 		w.post(func(lp *loop) { lp.announced(in, l, a.Sharers) })
 		in.check()
 	}
@@ -89,7 +108,7 @@ func (w *Worker) announce(from ID, h fabric.Header, body []byte) error {
 // part takes bytes of the state.
 func (w *Worker) part(from ID, h fabric.Header, body []byte) error {
 	in := w.intake.Load()
-	if in == nil || h.Epoch != in.epoch || h.Step != in.step {
+	if in == nil || h.Step != in.step {
 		return nil
 	}
 	if crc32.Checksum(body, castagnoli) != h.Bucket {
@@ -97,23 +116,44 @@ func (w *Worker) part(from ID, h fabric.Header, body []byte) error {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	s := in.spans[from]
-	if s == nil || int64(h.Aux) != s.next || s.next+int64(len(body)) > s.hi {
+	if int64(h.Chunk) >= int64(len(in.spans)) || in.spans[h.Chunk].from != from {
+		return nil
+	}
+	s := &in.spans[h.Chunk]
+	lo, _ := stripeBounds(in.size, int(h.Chunk), len(in.spans))
+	if !s.announced || int64(h.Aux) != lo+s.came || s.came+int64(len(body)) > s.all {
 		return fmt.Errorf("%d bytes of the state at %d, which was not announced", len(body), h.Aux)
 	}
-	if err := w.config.State.WriteAt(body, s.next); err != nil {
+	if err := w.config.State.WriteAt(body, lo+s.came); err != nil {
 		w.post(func(lp *loop) { lp.fail(fmt.Errorf("the state cannot be restored: %w", err)) })
 		return err
 	}
-	s.next += int64(len(body))
-	in.left -= int64(len(body))
+	s.came += int64(len(body))
+	in.done += int64(len(body))
 	in.check()
 	return nil
 }
 
+// copied says whether all stripes are announced, thus copied.
+func (in *intake) copied() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.all((*span).isAnnounced)
+}
+
+// all says whether all stripes are so. in is locked.
+func (in *intake) all(so func(*span) bool) bool {
+	for i := range in.spans {
+		if !so(&in.spans[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // check tells the loop once everything has come. in is locked.
 func (in *intake) check() {
-	if in.left == 0 && len(in.spans) == len(in.sources) {
+	if in.all((*span).whole) {
 		in.w.post(func(lp *loop) { lp.arrived(in) })
 	}
 }
@@ -122,5 +162,5 @@ func (in *intake) check() {
 func (in *intake) progress() (size, copied int64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.size, in.size - in.left
+	return in.size, in.done
 }

@@ -64,8 +64,7 @@ type current struct {
 	reported bool
 	report   Report
 	weight   uint64
-	since    time.Time // it was reduced
-	prepared uint64    // the epoch in which the machine was told
+	prepared uint64 // the epoch in which the machine was told
 }
 
 func newLoop(ctx context.Context, w *Worker) (*loop, error) {
@@ -360,17 +359,17 @@ func (lp *loop) stateFrame(l *link, h fabric.Header, body []byte) {
 		lp.later = append(lp.later, func() { lp.stateFrame(l, h, body) })
 		return
 	}
-	if h.Epoch != epoch || !lp.mesh.view.Has(from.ID) {
-		return // the joiner asks anew in its next view
+	if !lp.mesh.view.Has(from.ID) {
+		return
 	}
 	var err error
 	switch h.Type {
 	case typeWant:
 		err = decode(body, func(m wantMessage) { lp.wanted(from, m) })
 	case typeHave:
-		err = decode(body, func(m haveMessage) { lp.have(from.ID, h.Epoch, m) })
+		err = decode(body, func(m haveMessage) { lp.have(from.ID, m) })
 	case typeTake:
-		err = decode(body, func(m takeMessage) { lp.take(l, h.Epoch, m) })
+		err = decode(body, func(m takeMessage) { lp.take(l, from.ID, m) })
 	}
 	if err != nil {
 		l.conn.Close(fmt.Errorf("a message about the state that cannot be read: %w", err))

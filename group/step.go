@@ -133,6 +133,7 @@ func (w *Worker) nextTurn(ctx context.Context) (*Step, error) {
 	t, d := &w.trainer, w.desk
 	for {
 		d.mu.Lock()
+		due := w.stripeDue()
 		switch {
 		case d.err != nil:
 			err := d.err
@@ -149,10 +150,9 @@ func (w *Worker) nextTurn(ctx context.Context) (*Step, error) {
 				return nil, err
 			}
 			return nil, nil
-		case w.stripesDue():
-			due := w.takeStripes()
+		case due != nil:
 			d.mu.Unlock()
-			if err := w.copyStripes(due); err != nil {
+			if err := w.copySome(due); err != nil {
 				return nil, err
 			}
 			continue
@@ -284,16 +284,16 @@ func (s *Step) await(ctx context.Context, report Report) (*verdict, error) {
 	w.post(func(lp *loop) { lp.report(s.incarnation, s.Number, s.Weight, report) })
 	for {
 		d.mu.Lock()
+		due := w.stripeDue()
 		switch {
 		case d.plane != nil && d.plane != s.begun && d.verdict == nil && d.err == nil && d.incarnation == s.incarnation:
 			// Before the stripes: others wait for it.
 			d.mu.Unlock()
 			s.begin()
 			continue
-		case w.stripesDue():
-			due := w.takeStripes()
+		case due != nil:
 			d.mu.Unlock()
-			if err := w.copyStripes(due); err != nil {
+			if err := w.copySome(due); err != nil {
 				return nil, err
 			}
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"millrace.dev/fabric"
 	"millrace.dev/group/ledger"
+	"millrace.dev/group/protocol"
 )
 
 // The state of a joiner comes from all members whose own is complete, a stripe from each:
@@ -23,8 +24,9 @@ import (
 //	       ◀── part ── bytes, two parts on their way at a time
 //
 // The members cannot commit the step after that before the joiner has prepared it, and it does not
-// before all stripes are announced, thus copied: so all are of the same step. If a source dies the
-// joiner asks anew, for the state of then.
+// before all stripes are announced, thus copied: so all are of the same step, whatever views come
+// meanwhile. If a source dies, another gives what is missing of its stripe; or, where its state is that
+// of a later step already, the joiner asks anew, for the state of then.
 
 // transfer is a joiner's side as the loop sees it; the zero value of a member whose state is complete.
 type transfer struct {
@@ -36,46 +38,51 @@ func (t *transfer) clear() { *t = transfer{} }
 
 // seeking is one attempt to get the state.
 type seeking struct {
-	epoch, step uint64
-	answers     map[ID]bool // whether a member's state is complete
-	in          *intake     // once stripes are asked for
-	announced   bool        // all stripes are, so the account is known
-	arrived     bool
+	step      uint64
+	asked     uint64      // in which epoch, the last time
+	answers   map[ID]bool // whether a member's state is complete
+	in        *intake     // once stripes are asked for
+	announced bool        // all stripes are, so the account is known
+	since     time.Time   // they were, the first time
+	arrived   bool
 }
 
-type wantMessage struct{ Step uint64 }
+// Epoch is that of the question, in the answer too.
+type wantMessage struct{ Step, Epoch uint64 }
 
 type haveMessage struct {
-	Step     uint64
+	wantMessage
 	Complete bool
 }
 
 type takeMessage struct {
 	Step      uint64
 	Index, Of int
+	Skip      int64 // bytes at its beginning that have come from another
 }
 
 // announcement goes before the parts of a stripe.
 type announcement struct {
-	Step    uint64
+	Index   int
 	Size    int64 // of the whole state
-	Lo, Hi  int64 // of the stripe
+	Lo, Hi  int64 // of what comes
 	Ledger  []byte
 	Sharers []uint64
 }
 
 // stripe is a part of the state that a member copies and sends.
 type stripe struct {
-	to        *link
-	epoch     uint64
-	step      uint64
-	index, of int
-	size, lo  int64
-	body      []byte
+	to     *link
+	joiner ID
+	takeMessage
+	size, lo int64
+	body     []byte
+	copied   int // bytes of body
 }
 
 const (
 	partBytes   = 512 << 10
+	copyBytes   = 2 << 20 // of the state are copied in one go: the trainer may have better to do
 	maxState    = 1 << 42
 	partsFlying = 2
 )
@@ -90,17 +97,23 @@ func (lp *loop) accounted() bool {
 	return lp.restored || lp.seeking != nil && lp.seeking.announced
 }
 
-// seek asks for the state, unless what was asked for is on its way from members that are still here.
+// seek asks for the state, or for what is missing of it once a view has changed.
 func (lp *loop) seek() {
 	view := lp.mesh.view
-	if s := lp.seeking; s != nil && (s.arrived || s.announced && s.in.from(view)) {
+	s := lp.seeking
+	if s != nil && s.in != nil && (s.arrived || s.in.lost(view) == nil) {
 		return
 	}
-	lp.seeking = &seeking{epoch: view.Epoch, step: lp.account.Step, answers: map[ID]bool{}}
-	lp.w.intake.Store(nil)
+	if s == nil || s.step != lp.account.Step {
+		s = &seeking{step: lp.account.Step, answers: map[ID]bool{}}
+		lp.seeking = s
+		lp.w.intake.Store(nil)
+	}
+	s.asked = view.Epoch
 	for _, m := range view.Members {
-		if m.ID != lp.self.ID {
-			lp.tell(m, typeWant, wantMessage{lp.account.Step})
+		if !s.answers[m.ID] && m.ID != lp.self.ID {
+			delete(s.answers, m.ID) // it may have become complete
+			lp.tell(m, typeWant, wantMessage{s.step, s.asked})
 		}
 	}
 	lp.choose()
@@ -118,101 +131,118 @@ func (lp *loop) tell(to Member, kind uint8, message any) {
 
 // wanted answers a joiner whether it can be served here.
 func (lp *loop) wanted(from Member, m wantMessage) {
-	lp.tell(from, typeHave, haveMessage{m.Step, lp.restored && m.Step == lp.account.Step})
+	lp.tell(from, typeHave, haveMessage{m, lp.restored && m.Step == lp.account.Step})
 }
 
 // have takes a member's answer.
-func (lp *loop) have(from ID, epoch uint64, m haveMessage) {
+func (lp *loop) have(from ID, m haveMessage) {
 	s := lp.seeking
-	if s == nil || s.in != nil || epoch != s.epoch || m.Step != s.step {
+	if s == nil || m.Step != s.step || m.Epoch != s.asked {
 		return
 	}
 	s.answers[from] = m.Complete
 	lp.choose()
 }
 
-// choose asks for stripes once all members have answered.
+// choose asks for stripes once all members have answered: all of them, or those whose source is gone.
 func (lp *loop) choose() {
 	s, view := lp.seeking, lp.mesh.view
-	if len(s.answers) < len(view.Members)-1 {
-		return
-	}
 	var sources []Member
 	for _, m := range view.Members {
-		if s.answers[m.ID] {
+		complete, answered := s.answers[m.ID]
+		if complete {
 			sources = append(sources, m)
+		}
+		if !answered && m.ID != lp.self.ID {
+			return
 		}
 	}
 	if len(sources) == 0 {
 		lp.fail(errNoState)
 		return
 	}
-	s.in = &intake{w: lp.w, epoch: s.epoch, step: s.step, incarnation: lp.incarnation, spans: map[ID]*span{}, sources: sources}
-	lp.w.intake.Store(s.in)
-	for i, m := range sources {
-		lp.tell(m, typeTake, takeMessage{s.step, i, len(sources)})
+	if s.in == nil {
+		s.in = &intake{w: lp.w, step: s.step, incarnation: lp.incarnation, spans: make([]span, len(sources))}
+		lp.w.intake.Store(s.in)
+	}
+	for _, i := range s.in.lost(view) {
+		s.announced = false
+		m := sources[i%len(sources)]
+		lp.tell(m, typeTake, s.in.assign(i, m.ID))
 	}
 }
 
 // take has the trainer copy a stripe for a joiner.
-func (lp *loop) take(l *link, epoch uint64, m takeMessage) {
-	if lp.config.State == nil || !lp.restored || m.Step != lp.account.Step || m.Index < 0 || m.Of < 1 || m.Index >= m.Of || m.Of > len(lp.mesh.view.Members) {
+func (lp *loop) take(l *link, joiner ID, m takeMessage) {
+	if lp.config.State == nil || !lp.restored || m.Step != lp.account.Step || m.Index < 0 || m.Of < 1 || m.Index >= m.Of || m.Of > protocol.MaxMembers {
 		return
 	}
 	lp.w.desk.put(func(d *desk) {
-		d.stripes = append(d.stripes, &stripe{to: l, epoch: epoch, step: m.Step, index: m.Index, of: m.Of})
+		d.stripes = append(d.stripes, &stripe{to: l, joiner: joiner, takeMessage: m})
 	})
 }
 
-// stripesDue says whether the state is that of a stripe which is asked for. The desk is locked.
-func (w *Worker) stripesDue() bool {
-	return slices.ContainsFunc(w.desk.stripes, func(s *stripe) bool { return w.trainer.complete && s.step <= w.trainer.applied })
-}
-
-// takeStripes takes them off the desk, which is locked.
-func (w *Worker) takeStripes() (due []*stripe) {
-	d := w.desk
-	d.stripes = slices.DeleteFunc(d.stripes, func(s *stripe) bool {
-		now := s.step <= w.trainer.applied
-		if now {
-			due = append(due, s)
-		}
-		return now
+// forget drops the stripes of joiners that are gone.
+func (lp *loop) forget(view View) {
+	lp.w.desk.put(func(d *desk) {
+		d.stripes = slices.DeleteFunc(d.stripes, func(s *stripe) bool { return !view.Has(s.joiner) })
 	})
-	return due
 }
 
-// copyStripes copies parts of the trainer's state, on its goroutine.
-func (w *Worker) copyStripes(due []*stripe) error {
-	for _, s := range due {
-		if s.step != w.trainer.applied {
-			continue // of a joiner that is gone
-		}
+// stripeDue is a stripe that is asked for of the state as it is, nil for none. The desk is locked.
+func (w *Worker) stripeDue() *stripe {
+	d, t := w.desk, &w.trainer
+	if !t.complete {
+		return nil
+	}
+	d.stripes = slices.DeleteFunc(d.stripes, func(s *stripe) bool { return s.Step < t.applied }) // of a joiner that is gone
+	if len(d.stripes) == 0 || d.stripes[0].Step > t.applied {
+		return nil
+	}
+	return d.stripes[0]
+}
+
+// copySome copies some of a stripe, on the trainer's goroutine, and hands the stripe in when it is whole.
+func (w *Worker) copySome(s *stripe) error {
+	if s.body == nil {
 		s.size = w.config.State.Size()
-		s.lo = s.size * int64(s.index) / int64(s.of)
-		s.body = make([]byte, s.size*int64(s.index+1)/int64(s.of)-s.lo)
-		if err := w.config.State.ReadAt(s.body, s.lo); err != nil {
-			return fmt.Errorf("the state cannot be read for a joiner: %w", err)
-		}
+		lo, hi := stripeBounds(s.size, s.Index, s.Of)
+		s.lo = min(lo+max(s.Skip, 0), hi)
+		s.body = make([]byte, hi-s.lo)
+	}
+	some := s.body[s.copied:min(s.copied+copyBytes, len(s.body))]
+	if err := w.config.State.ReadAt(some, s.lo+int64(s.copied)); err != nil {
+		return fmt.Errorf("the state cannot be read for a joiner: %w", err)
+	}
+	if s.copied += len(some); s.copied == len(s.body) {
+		d := w.desk
+		d.mu.Lock()
+		d.stripes = slices.DeleteFunc(d.stripes, func(other *stripe) bool { return other == s })
+		d.mu.Unlock()
 		w.post(func(lp *loop) { lp.ship(s) })
 	}
 	return nil
 }
 
+// stripeBounds are the bytes of a stripe, of so many, of a state.
+func stripeBounds(size int64, index, of int) (lo, hi int64) {
+	return size * int64(index) / int64(of), size * int64(index+1) / int64(of)
+}
+
 // ship sends a stripe.
 func (lp *loop) ship(s *stripe) {
-	if s.epoch != lp.mesh.view.Epoch || s.step != lp.account.Step {
+	if !lp.mesh.view.Has(s.joiner) || s.Step != lp.account.Step {
 		return
 	}
 	body, err := json.Marshal(announcement{
-		Step: s.step, Size: s.size, Lo: s.lo, Hi: s.lo + int64(len(s.body)),
+		Index: s.Index, Size: s.size, Lo: s.lo, Hi: s.lo + int64(len(s.body)),
 		Ledger: lp.account.Ledger.Append(nil), Sharers: lp.account.sharers,
 	})
 	if err != nil {
 		lp.fail(err)
 		return
 	}
-	s.to.conn.Send(fabric.Control, fabric.Header{Type: typeStripe, Epoch: s.epoch, Step: s.step}, body, nil)
+	s.to.conn.Send(fabric.Control, fabric.Header{Type: typeStripe, Step: s.Step}, body, nil)
 	out := &shipment{stripe: s}
 	for range partsFlying {
 		out.next(nil)
@@ -235,7 +265,7 @@ func (s *shipment) next(err error) {
 	}
 	part := s.body[s.sent:min(s.sent+partBytes, len(s.body))]
 	h := fabric.Header{
-		Type: typePart, Epoch: s.epoch, Step: s.step, Aux: uint64(s.lo) + uint64(s.sent),
+		Type: typePart, Step: s.Step, Chunk: uint32(s.Index), Aux: uint64(s.lo) + uint64(s.sent),
 		Bucket: crc32.Checksum(part, castagnoli),
 	}
 	s.sent += len(part)
@@ -245,10 +275,14 @@ func (s *shipment) next(err error) {
 // announced takes the account that comes with the state: all stripes are copied.
 func (lp *loop) announced(in *intake, l ledger.Ledger, sharers []uint64) {
 	s := lp.seeking
-	if s == nil || s.in != in || s.announced || lp.account.Step != in.step {
+	if s == nil || s.in != in || s.announced || lp.account.Step != in.step || !in.copied() {
 		return
 	}
 	s.announced = true
+	if s.since.IsZero() {
+		s.since = time.Now()
+	}
+	time.AfterFunc(grace, func() { lp.w.post((*loop).tryPrepare) })
 	lp.account = account{Progress: Progress{in.step, l}, sharers: sharers}
 	again := lp.nextStep()
 	lp.w.desk.put(func(d *desk) {
@@ -300,8 +334,13 @@ func (lp *loop) complete(incarnation int) {
 	lp.tryPrepare()
 }
 
-// mayFollow says whether a joiner lets the group go on without its state: once all of it is copied,
-// and a little later, as it may come at any moment.
-func (lp *loop) mayFollow(since time.Time) bool {
-	return lp.seeking != nil && lp.seeking.announced && time.Since(since) >= grace
+// grace is how long after that a joiner keeps steps from their commit, as its state may come at any moment:
+// then it takes a share of the next one and need not keep the result.
+const grace = 50 * time.Millisecond
+
+// mayFollow says whether a joiner lets the group go on without its state: once all of it is copied, and its
+// grace is over.
+func (lp *loop) mayFollow() bool {
+	s := lp.seeking
+	return s != nil && s.announced && time.Since(s.since) >= grace
 }

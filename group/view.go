@@ -30,6 +30,7 @@ func (lp *loop) install(a protocol.Install) {
 	}
 	lp.current = current{report: lp.current.report, reported: lp.current.reported, weight: lp.current.weight}
 	lp.enter(a.View, lp.describe(a))
+	lp.forget(a.View)
 	if a.First {
 		lp.joining.done()
 		lp.turn()
@@ -274,7 +275,7 @@ func (lp *loop) reduced(p *plane, step uint64, f reduce.Facts, err error) {
 		// A member that is gone is the machine's affair; what lasts is not.
 		lp.broken, lp.brokenSince = fmt.Errorf("step %d cannot be reduced: %w", step, err), time.Now()
 	default:
-		lp.current.reduced, lp.current.facts, lp.current.since = p, f, time.Now()
+		lp.current.reduced, lp.current.facts = p, f
 		lp.tryPrepare()
 	}
 }
