@@ -185,6 +185,7 @@ func (t *Trainer) local(share Share) (own Tally, cause, err error) {
 	}
 	copy(t.statesBefore, t.vectors.States)
 	at := t.groupStep(share)
+	t.norm2 = 0
 	err = r.Run(engine.Backward, at)
 	copy(t.localStates, t.vectors.States)
 	copy(t.vectors.States, t.statesBefore)
@@ -199,12 +200,18 @@ func (t *Trainer) local(share Share) (own Tally, cause, err error) {
 		t.cfg.Group.Ready(0, params)
 	} else {
 		r.count(&own.Metrics, b)
-		own.Norm2 = vec.SumSquares(t.vectors.Grads)
+		own.Norm2 = t.norm2
 	}
 	if len(t.localStates) > 0 {
 		t.cfg.Group.Ready(params, len(t.mean))
 	}
 	return own, cause, nil
+}
+
+// handOn gives the group a bucket that is complete, and adds up its squares while it is still in a cache.
+func (t *Trainer) handOn(b engine.Range) {
+	t.cfg.Group.Ready(b.Lo, b.Hi)
+	t.norm2 += vec.SumSquares(t.vectors.Grads[b.Lo:b.Hi])
 }
 
 // groupStep is what the random choices of a share depend on: the step and the share's place in

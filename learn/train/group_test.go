@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -140,6 +141,21 @@ func (s *seat) Begin(context.Context) (Share, error) {
 	return s.share, nil
 }
 
+// checkNorm compares the norm that a member tells with its gradients.
+func (s *seat) checkNorm(own Tally) error {
+	if !own.Finite || len(s.share.Spans) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, g := range s.local[:len(s.transfer.Vectors()[0])] {
+		sum += float64(g) * float64(g)
+	}
+	if math.Abs(sum-own.Norm2) > 1e-5*sum {
+		return fmt.Errorf("a member tells that the squared norm of its gradients is %g, and it is %g", own.Norm2, sum)
+	}
+	return nil
+}
+
 func (s *seat) Ready(lo, hi int) { s.ready += hi - lo }
 
 func (s *seat) Commit(_ context.Context, own Tally) (Verdict, error) {
@@ -147,6 +163,9 @@ func (s *seat) Commit(_ context.Context, own Tally) (Verdict, error) {
 	defer s.mu.Unlock()
 	if s.ready != len(s.local) {
 		return Verdict{}, errors.New("not all gradients are ready")
+	}
+	if err := s.checkNorm(own); err != nil {
+		return Verdict{}, err
 	}
 	s.own = own
 	s.log = append(s.log, logged{s.share, own.Rate, own.Hash})

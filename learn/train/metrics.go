@@ -13,7 +13,7 @@ type Metrics struct {
 	Confusion [][]int `json:"confusion,omitempty"` // rows are labels, columns predictions; nil when it was not counted
 }
 
-// TopK is the K of Metrics.InTop.
+// TopK is the K of Metrics.InTop. For others count Rank in an evaluation's batches.
 const TopK = 5
 
 // Loss is the mean loss of a sample, 0 when there are none.
@@ -61,7 +61,7 @@ func (m *Metrics) sample(logits []float32, y int) {
 	if guess == y {
 		m.Correct++
 	}
-	if rank(logits, y) < TopK {
+	if Rank(logits, y) < TopK {
 		m.InTop++
 	}
 	if m.Confusion != nil && guess >= 0 {
@@ -69,11 +69,12 @@ func (m *Metrics) sample(logits []float32, y int) {
 	}
 }
 
-// rank counts the logits larger than that of a label.
-func rank(row []float32, y int) int {
+// Rank is how many logits of a row are larger than that of a label: the label is among the k
+// largest where it is below k.
+func Rank(row []float32, label int) int {
 	n := 0
 	for _, x := range row {
-		if x > row[y] {
+		if x > row[label] {
 			n++
 		}
 	}

@@ -36,7 +36,7 @@ func (t *Trainer) compileStep(batch int) (*runner, error) {
 	}
 	r, err := newRunner(p, t.vectors, t.cfg.Model, t.cfg.losses())
 	if err == nil && t.cfg.Group != nil {
-		r.OnBucket(func(b engine.Range) { t.cfg.Group.Ready(b.Lo, b.Hi) })
+		r.OnBucket(t.handOn)
 	}
 	return r, err
 }

@@ -12,16 +12,22 @@ import (
 	"millrace.dev/control"
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/engine/oracle"
+	"millrace.dev/learn/graph"
 	"millrace.dev/learn/nn"
 	"millrace.dev/learn/optim"
+	"millrace.dev/learn/tensor"
 )
 
-// ends is a model with two inputs, numbers and words, which go through one shared layer, and two
-// outputs: two numbers and one of three classes.
+// ends is a model with two inputs, numbers and words, which go through one encoder, itself a
+// model, and two outputs: two numbers and one of three classes.
 func ends(t testing.TB) *nn.Model {
 	t.Helper()
+	encoder, err := nn.Sequential("encoder", nn.Input("x", 4), nn.Dense{Units: 12, Act: nn.Tanh})
+	if err != nil {
+		t.Fatal(err)
+	}
 	numbers, words := nn.Input("numbers", 4), nn.Indices("words", 2)
-	shared := nn.NewLayer("shared", nn.Dense{Units: 12, Act: nn.Tanh})
+	shared := nn.NewLayer("shared", encoder)
 	a := shared.On(numbers)
 	b := shared.On(nn.Dense{Units: 4}.On(nn.Flatten{}.On(nn.Embedding{Rows: 5, Dim: 3}.On(words))))
 	joint := nn.Concat{}.On(a, b)
@@ -76,12 +82,13 @@ func TestSeveralInputsAndOutputs(t *testing.T) {
 			for k := range 2 {
 				worst = max(worst, math.Abs(float64(outputs[0][2*i+k]-b.Targets[3*i+k])))
 			}
-			if rank(outputs[1][3*i:3*i+3], int(b.Targets[3*i+2])) == 0 {
+			if Rank(outputs[1][3*i:3*i+3], int(b.Targets[3*i+2])) == 0 {
 				right++
 			}
 			n++
 		}
 	})
+	t.Logf("%d of %d classes right, numbers off by %v, loss %v → %v", right, n, worst, first.Valid.Loss(), last.Valid.Loss())
 	if err != nil || m.Samples != 50 || m.Confusion != nil || n != 50 || worst > 0.5 || right < 45 {
 		t.Errorf("%+v: %d of %d classes right, numbers off by %v, %v", m, right, n, worst, err)
 	}
@@ -324,5 +331,47 @@ func TestStepWithTargetsAllocatesNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, step); n != 0 {
 		t.Errorf("%v allocations a step", n)
+	}
+}
+
+// cube is a layer around an operation that this test registers.
+type cube struct{}
+
+func (cube) Kind() string { return "train_test_cube" }
+
+func (cube) Build(b *nn.Builder, in []*graph.Value) []*graph.Value {
+	return b.Graph.Apply("train_test_cube", nil, in...)
+}
+
+// TestOperationOfOnesOwn trains through an operation from outside, on both engines.
+func TestOperationOfOnesOwn(t *testing.T) {
+	err := graph.Register(graph.OpDef{
+		Name:  "train_test_cube",
+		Infer: func(in []graph.Spec, _ any) ([]graph.Spec, error) { return in, nil },
+		VJP: func(g *graph.Graph, n *graph.Node, dy []*graph.Value) []*graph.Value {
+			return []*graph.Value{g.Mul(dy[0], g.Mul(g.Scalar(3), g.Unary(graph.Square, n.In[0])))}
+		},
+		Forward: func(_ any, in, out []*tensor.Tensor) error {
+			for i, x := range in[0].F32() {
+				out[0].F32()[i] = x * x * x
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config(t)
+	if cfg.Model, err = nn.Sequential("cubes", nn.Input("image", 6, 6, 1), nn.Flatten{}, nn.Dense{Units: 8}, cube{}, nn.Dense{Units: 3}); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Epochs, cfg.Steps = 0, 9
+	fast := mustTrain(t, cfg)
+	cfg.Engine = oracle.New()
+	if exact := mustTrain(t, cfg); !close32(fast.Vectors().Params, exact.Vectors().Params, 2e-3) {
+		t.Error("the params differ")
+	}
+	if fast.State().Epochs[0].Train.Loss() == 0 {
+		t.Error("nothing was trained")
 	}
 }

@@ -49,6 +49,7 @@ type member struct {
 	mean         []float32     // gradients and states of all
 	updater      *runner       // runs updates with the mean gradients
 	leader       bool          // this worker writes what the run leaves behind
+	norm2        float64       // squared norm of the gradients that are complete
 	skips        int           // steps in a row that were passed over
 	waited       time.Duration // for the others, at the end of the window's steps
 	waits        int           // their number
