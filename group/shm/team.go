@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"millrace.dev/fabric"
 	"millrace.dev/group/reduce"
@@ -63,10 +64,11 @@ type Team struct {
 	step   uint64
 	done   func(facts reduce.Facts, err error) // nil when no step is under way
 	left   []int                               // elements of each block that are not ready
-	fresh  int                                 // blocks completed since the last waking
 	rest   int                                 // blocks that are not complete
-	ripe   bool                                // one of the fresh ones is ready everywhere
-	bad    error                               // misuse of Ready in this step
+	ripe   bool                                // some are ready everywhere of which nobody was woken
+	woken  time.Time                           // when this member last woke those that sum, or began the step
+	now    func() time.Time
+	bad    error // misuse of Ready in this step
 
 	// The rest belongs to the goroutine of run.
 	open    []int       // blocks whose segments are not in the share
@@ -94,6 +96,7 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 		layout: newLayout(elements, os.Getpagesize(), n), stock: &d.stock,
 		boards: make([]board, n), g: make([][]float32, n), fds: make([]int, n),
 		poke: make(chan struct{}, 1), canceled: make(chan struct{}), stopped: make(chan struct{}),
+		now: time.Now,
 	}
 	for rank := range t.fds {
 		t.fds[rank] = -1
@@ -228,15 +231,15 @@ func (t *Team) begin(step, m uint64, done func(reduce.Facts, error)) error {
 		lo, hi := t.layout.bounds(block)
 		t.left[block] = hi - lo
 	}
-	t.fresh, t.rest, t.ripe = 0, len(t.left), false
+	t.rest, t.ripe, t.woken = len(t.left), false, t.now()
 	t.boards[t.config.Rank].begin(t.tag, step, m)
 	t.wakeUp()
 	return nil
 }
 
-// wakings is how often a step at most wakes those that sum because of this member's blocks: a waking costs
-// more than there is to gain from summing the first blocks a little earlier.
-const wakings = 16
+// gather is how long blocks gather before this member wakes those that sum, unless the last one is there. A waking
+// costs some tens of microseconds of everybody's CPU, more than there is to gain from summing a block a little earlier.
+const gather = time.Millisecond
 
 // Ready marks the blocks that the elements complete; see reduce.Reducer. It makes no system call but to wake this
 // member's own goroutine, which tells the others.
@@ -259,13 +262,15 @@ func (t *Team) Ready(lo, hi int) {
 			return
 		case left == 0:
 			t.boards[t.config.Rank].markReady(block, t.tag)
-			t.fresh++
 			t.rest--
 			t.ripe = t.readyEverywhere(block, t.tag) || t.ripe
 		}
 	}
-	if t.ripe && (t.rest == 0 || t.fresh*wakings >= len(t.left)) {
-		t.fresh, t.ripe = 0, false
+	if !t.ripe {
+		return
+	}
+	if now := t.now(); t.rest == 0 || now.Sub(t.woken) >= gather {
+		t.ripe, t.woken = false, now
 		t.news.Store(true)
 		t.wakeUp()
 	}

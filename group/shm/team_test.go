@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"millrace.dev/fabric"
 	"millrace.dev/group/reduce"
@@ -351,6 +352,45 @@ func TestMisuseIsAnError(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Blocks that get ready one right after the other are one waking's worth; those that come later are not kept from those
+// that sum until the last one is there.
+func TestBlocksGatherBeforeOthersAreWoken(t *testing.T) {
+	const blocks = 6
+	all := newWorkers(t, 2, blocks*reduce.Chunk)
+	mustAttach(t, 1, all)
+	first, last := all[0], all[1].get()
+	clock := time.Now()
+	last.now = func() time.Time { return clock }
+	results := []chan outcome{first.begin(1, 1), all[1].begin(1, 1)}
+	first.get().Ready(0, blocks*reduce.Chunk)
+	next := 0
+	ready := func() (kept bool) {
+		last.Ready(next*reduce.Chunk, (next+1)*reduce.Chunk)
+		next++
+		last.mu.Lock()
+		defer last.mu.Unlock()
+		return last.ripe
+	}
+	if !ready() || !ready() {
+		t.Error("the first blocks woke others at once")
+	}
+	clock = clock.Add(gather)
+	if ready() {
+		t.Error("blocks are kept for longer than they have to gather")
+	}
+	if !ready() || !ready() {
+		t.Error("the blocks after a waking woke others at once")
+	}
+	if ready() {
+		t.Error("the last block is kept")
+	}
+	for rank, result := range results {
+		if got := <-result; got.err != nil {
+			t.Errorf("rank %d: %v", rank, got.err)
+		}
+	}
 }
 
 func TestStepsAllocateNothing(t *testing.T) {
