@@ -3,59 +3,96 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
+	"time"
 
 	"millrace.dev/bench/harness"
 )
 
-// training compares the time of a training step of two workers with that of one.
+// trainBatch is the number of samples of a training step of all workers together.
+const trainBatch = 64
+
+// lengths are the numbers of steps of two runs, whose difference is free of their starts and ends.
+type lengths struct{ short, long int }
+
+// training compares the time of a training step of two workers with that of one. The limit is what two runs that have
+// nothing to do with each other take at a time, each for its half of the samples.
 func (b *groupBench) training(ctx context.Context) error {
 	progress("training with one and two workers")
-	short, long, rounds := 50, 350, 5
+	steps, rounds := lengths{50, 350}, 5
 	if b.quick {
-		short, long, rounds = 10, 40, 1
+		steps, rounds = lengths{20, 80}, 1
 	}
-	times := map[int][]float64{}
+	entrants := []func(ctx context.Context, steps int) (float64, error){
+		func(ctx context.Context, steps int) (float64, error) { return b.train(ctx, 1, trainBatch, steps) },
+		func(ctx context.Context, steps int) (float64, error) { return b.train(ctx, 2, trainBatch, steps) },
+		b.trainApart,
+	}
+	times := make([][]float64, len(entrants))
 	for round := range rounds {
-		for turn := range 2 {
-			workers := 1 + (round+turn)%2
-			t, err := b.timeSteps(ctx, workers, short, long)
+		for turn := range entrants {
+			who := (round + turn) % len(entrants)
+			t, err := timeSteps(ctx, entrants[who], steps)
 			if err != nil {
 				return err
 			}
-			times[workers] = append(times[workers], t)
+			times[who] = append(times[who], t)
 		}
 	}
-	one, two := harness.Median(times[1]), harness.Median(times[2])
+	one, two, apart := harness.Median(times[0]), harness.Median(times[1]), harness.Median(times[2])
 	row := figure("train/lenet/n=2", "ms", 1e3*two)
-	row.Peer, row.Who, row.Ratio = 1e3*one, "millrace, one worker", two/one
+	row.Peer, row.Who, row.Ratio, row.Limit = 1e3*one, "millrace, one worker", two/one, 1e3*apart
 	b.report.Rows = append(b.report.Rows, row)
+	return b.communication(ctx, apart)
+}
+
+// communication compares the computation of a step, in seconds, with a step that is only the reduction and the commit of
+// as many gradients.
+func (b *groupBench) communication(ctx context.Context, compute float64) error {
+	what := reduction{fmt.Sprintf("%.0fKiB", math.Ceil(4*work["lenet"].params/1024)), 2, []string{driver}, nil, 50 * time.Millisecond, 9}
+	if err := b.race(ctx, what); err != nil {
+		return err
+	}
+	b.report.Rows = append(b.report.Rows, figure("train/lenet/n=2/compute", "times", compute/b.alone[what.row()+"/"+driver]))
 	return nil
 }
 
 // timeSteps is the time of one step, as a long run takes longer than a short one.
-func (b *groupBench) timeSteps(ctx context.Context, workers, short, long int) (float64, error) {
-	var seconds [2]float64
-	for i, steps := range []int{short, long} {
-		var err error
-		if seconds[i], err = b.train(ctx, workers, steps); err != nil {
-			return 0, err
-		}
+func timeSteps(ctx context.Context, train func(ctx context.Context, steps int) (float64, error), steps lengths) (float64, error) {
+	short, err := train(ctx, steps.short)
+	if err != nil {
+		return 0, err
 	}
-	return (seconds[1] - seconds[0]) / float64(long-short), nil
+	long, err := train(ctx, steps.long)
+	return (long - short) / float64(steps.long-steps.short), err
 }
 
-func (b *groupBench) train(ctx context.Context, workers, steps int) (seconds float64, err error) {
+// trainApart trains in two processes that know nothing of each other, and gives the time of the slower one.
+func (b *groupBench) trainApart(ctx context.Context, steps int) (seconds float64, err error) {
+	var times [2]float64
+	var errs [2]error
+	var both sync.WaitGroup
+	for i := range times {
+		both.Go(func() { times[i], errs[i] = b.train(ctx, 1, trainBatch/2, steps) })
+	}
+	both.Wait()
+	return max(times[0], times[1]), errors.Join(errs[:]...)
+}
+
+func (b *groupBench) train(ctx context.Context, workers, batch, steps int) (seconds float64, err error) {
 	dir, err := os.MkdirTemp("", "millrace-train-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	args := []string{"train", "--model", "lenet", "--optimizer", "momentum", "--batch", "64", "--steps", strconv.Itoa(steps),
+	args := []string{"train", "--model", "lenet", "--optimizer", "momentum", "--batch", strconv.Itoa(batch), "--steps", strconv.Itoa(steps),
 		"--threads", "1", "--valid-fraction", "0", "--checkpoint-every", "0", "--out", filepath.Join(dir, "run"), "--json"}
 	if workers > 1 {
 		args = append(args, "--workers", strconv.Itoa(workers))
