@@ -5,9 +5,10 @@ import (
 	"unsafe"
 )
 
-// board is what a member shows the others of its progress: words that it alone writes. A step has a tag, the
-// number of Begin in the view, which is the same on all members. Words of two steps stand side by side where a member
-// that is one step ahead would overwrite what others still read.
+// board is what a member shows the others of its progress: words that it alone writes. A step has a tag, made of
+// the epoch and the number of Begin in the view, which is the same on all members: words that were written in another view
+// say nothing. Words of two steps stand side by side where a member that is one step ahead would overwrite what others
+// still read.
 type board []atomic.Uint64
 
 // Places of words; those that change at different times lie on cache lines of their own.
@@ -33,6 +34,12 @@ func boardOf(mem []byte, bytes int) board {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(mem))), bytes/8)
 }
 
+// firstTag is that of a view's first step.
+func firstTag(epoch uint64) uint64 { return epoch<<32 + 1 }
+
+// come says whether a word that a step of this tag leaves is of it, or of the next one, as no member is further ahead.
+func come(word, tag uint64) bool { return word == tag || word == tag+1 }
+
 func (b board) want() want                      { return want(b[boardWant].Load()) }
 func (b board) sleep(w want)                    { b[boardWant].Store(uint64(w)) }
 func (b board) markReady(block int, tag uint64) { b[boardReady+block].Store(tag) }
@@ -47,7 +54,7 @@ func (b board) weight(tag uint64) uint64 { return b[boardWeight+tag&1].Load() }
 func (b board) step(tag uint64) uint64   { return b[boardStep+tag&1].Load() }
 
 // ready reports whether a block of the step is complete.
-func (b board) ready(block int, tag uint64) bool { return b[boardReady+block].Load() >= tag }
+func (b board) ready(block int, tag uint64) bool { return come(b[boardReady+block].Load(), tag) }
 
 func (b board) markDone(tag uint64, finite bool) {
 	v := tag << 1
@@ -60,5 +67,8 @@ func (b board) markDone(tag uint64, finite bool) {
 // done reports whether all of the member's segments are in its share, and whether they are finite.
 func (b board) done(tag uint64) (done, finite bool) {
 	v := b[boardDone].Load()
-	return v>>1 >= tag, v&1 == 0
+	return come(v>>1, tag), v&1 == 0
 }
+
+// fresh says whether no step was ever done.
+func (b board) fresh() bool { return b[boardDone].Load() == 0 }

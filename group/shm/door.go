@@ -25,6 +25,8 @@ type Door struct {
 	listener *net.UnixListener
 	stock    stock
 
+	attaching chan struct{} // holds a token while Attach runs
+
 	mu      sync.Mutex
 	closed  bool
 	change  chan struct{} // closed and replaced when visits change
@@ -68,11 +70,16 @@ func Open(id uint64) (*Door, error) {
 	d := &Door{
 		id: id, patience: patience, listener: listener, change: make(chan struct{}),
 		visits: map[visitKey]*visit{}, inside: map[*net.UnixConn]struct{}{},
-		stock: stock{vectors: map[uint64]*mapping{}},
+		stock: stock{vectors: map[uint64]*mapping{}}, attaching: make(chan struct{}, 1),
 	}
 	d.workers.Add(1)
 	go d.listen()
 	return d, nil
+}
+
+// Prepare makes memory in the background for a view of so many members that is to come.
+func (d *Door) Prepare(elements, members int) {
+	d.stock.prepare(newLayout(elements, os.Getpagesize(), members).shareBytes())
 }
 
 // Close refuses what comes, frees what nobody took, and waits for the door's goroutines.

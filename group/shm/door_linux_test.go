@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"millrace.dev/group/reduce"
 )
 
 // stranger connects to a door.
@@ -104,10 +106,9 @@ func TestDoorTakesNothingButOffers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	again := func(epoch uint64) { // with a spare share at its end
 		mustAttach(t, epoch, all)
-		oneStep(t, all)
+		takeSteps(t, all, 2)
 		for _, w := range all {
 			w.get().Close() //nolint:errcheck // always nil
-			w.door.stock.filling.Wait()
 		}
 	}
 	again(1)
@@ -220,47 +221,66 @@ func FuzzOffer(f *testing.F) {
 }
 
 // oneStep does a step and ends the view, so that all of the step is over.
-func oneStep(t *testing.T, view []*worker) {
+// takeSteps takes the first steps of a view, and cancels it.
+func takeSteps(t *testing.T, view []*worker, steps int) {
 	t.Helper()
-	var results []chan outcome
-	for _, w := range view {
-		results = append(results, w.begin(1, 1))
-		w.get().Ready(0, len(w.vector.g))
-	}
-	for i, w := range view {
-		if got := <-results[i]; got.err != nil {
-			t.Fatal(got.err)
+	for step := range uint64(steps) {
+		var results []chan outcome
+		for _, w := range view {
+			results = append(results, w.begin(step, 1))
+			w.get().Ready(0, len(w.vector.g))
 		}
+		for _, result := range results {
+			if got := <-result; got.err != nil {
+				t.Fatal(got.err)
+			}
+		}
+	}
+	for _, w := range view {
 		w.get().Cancel(ErrClosed)
 		<-w.get().stopped
 	}
 }
 
-// A new view takes over the mappings of the members that stay, and has a share that no view had before.
+// A new view takes over the mappings of the members that stay, and has a share in which there is no view's result.
 func TestNextViewFindsWhatIsThere(t *testing.T) {
 	all := newWorkers(t, 3, 100_000)
-	files := map[uint64]bool{}
+	files := map[uint64]bool{} // of shares with results
 	var first []byte
-	for epoch := range uint64(4) {
-		mustAttach(t, epoch, all[:3-epoch%2])
-		oneStep(t, all[:3-epoch%2])
+	var left uint64 // share of a view without a step
+	for epoch, steps := range []int{2, 3, 0, 2, 0, 0, 2, 1, 2} {
+		view := all[:3-epoch%2]
+		mustAttach(t, uint64(epoch), view)
+		takeSteps(t, view, steps)
 		for _, w := range all {
 			w.door.stock.filling.Wait()
 		}
 		team := all[0].get()
 		file, err := checkPeer(team.share.fd, 1)
 		if err != nil || files[file] {
-			t.Fatalf("epoch %d has a share of a view before: %v", epoch, err)
+			t.Fatalf("epoch %d has a share with a result of a view before: %v", epoch, err)
 		}
-		files[file] = true
+		if left != 0 && file != left {
+			t.Errorf("epoch %d has another share than the view before, in which no step was done", epoch)
+		}
+		left = 0
+		if files[file] = steps > 0; steps == 0 {
+			left = file
+		}
 		if epoch == 0 {
 			first = team.vectors[0].mem
 		}
 		if now := team.vectors[0].mem; &now[0] != &first[0] {
 			t.Errorf("epoch %d maps the vector of a member anew", epoch)
 		}
-		if want := int(2 - epoch%2); len(all[0].door.stock.vectors) != want {
-			t.Errorf("epoch %d: %d vectors are mapped, want %d", epoch, len(all[0].door.stock.vectors), want)
+		if steps < 2 {
+			continue
+		}
+		if !team.vectors[0].populated {
+			t.Errorf("epoch %d: the vector of a member is not populated", epoch)
+		}
+		if now, want := len(all[0].door.stock.vectors), 2-epoch%2; now != want {
+			t.Errorf("epoch %d: %d vectors are mapped, want %d", epoch, now, want)
 		}
 		spare := all[0].door.stock.spare
 		if spare == nil {
@@ -269,5 +289,54 @@ func TestNextViewFindsWhatIsThere(t *testing.T) {
 		if inode, err := checkPeer(spare.fd, newLayout(100_000, os.Getpagesize(), 2).shareBytes()); err != nil || files[inode] {
 			t.Fatalf("epoch %d: the spare share has been used: %v", epoch, err)
 		}
+	}
+}
+
+// A share that is being prepared is waited for, not made twice.
+func TestPreparedShareIsTaken(t *testing.T) {
+	all := newWorkers(t, 2, 5_000_000)
+	var spare *share
+	for _, w := range all {
+		w.door.Prepare(5_000_000, 2)
+	}
+	all[0].door.stock.filling.Wait()
+	spare = all[0].door.stock.spare
+	mustAttach(t, 1, all)
+	for rank, w := range all {
+		w.door.stock.filling.Wait()
+		if w.door.stock.spare != nil {
+			t.Errorf("rank %d has made two shares", rank)
+		}
+	}
+	if spare == nil || all[0].get().share != spare {
+		t.Error("the share that was prepared is not taken")
+	}
+}
+
+// Who is left behind in a view takes nothing for that view's that is written to a share which serves the next one.
+func TestSharedBoardOfTwoViews(t *testing.T) {
+	all := newWorkers(t, 4, 100_000)
+	mustAttach(t, 1, all[:3])
+	zombie := all[2].get()
+	all[2].mu.Lock()
+	all[2].team = nil // its team stays open
+	all[2].mu.Unlock()
+	t.Cleanup(func() { zombie.Close() }) //nolint:errcheck // always nil
+	share := all[0].get().share
+	rest := []*worker{all[0], all[1], all[3]}
+	mustAttach(t, 2, rest)
+	if all[0].get().share != share {
+		t.Fatal("the share without a result is not taken again")
+	}
+	result := make(chan outcome, 1)
+	zombie.Begin(1, 1, func(f reduce.Facts, err error) { result <- outcome{f, err} })
+	zombie.Ready(0, 100_000)
+	takeSteps(t, rest, 1)
+	if rank, what := zombie.Waiting(); rank != 0 || what == "" {
+		t.Errorf("it waits for rank %d: %q", rank, what)
+	}
+	zombie.Cancel(ErrClosed)
+	if got := <-result; !errors.Is(got.err, ErrClosed) {
+		t.Errorf("the step of a view that is over ends with %+v", got)
 	}
 }

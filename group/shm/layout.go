@@ -5,8 +5,13 @@ import "millrace.dev/group/reduce"
 // wordSize is the size of an element in bytes.
 const wordSize = 4
 
-// maxMappings bounds the mappings of one Mean: a process may have 65,530 of all kinds.
-const maxMappings = 16384
+const (
+	// maxMappings bounds the mappings of one Mean: a process may have 65,530 of all kinds.
+	maxMappings = 16384
+	// enoughBlocks is how many blocks let summing go on beside the computation: with more of them a new view takes
+	// longer to stand, as it maps each one's segments.
+	enoughBlocks = 24
+)
 
 // layout cuts a vector into blocks, and each block into one segment for each member. Bounds of segments lie on pages.
 type layout struct {
@@ -18,7 +23,7 @@ type layout struct {
 
 func newLayout(elements, page, n int) layout {
 	l := layout{elements: elements, page: page, n: n, block: reduce.Chunk}
-	for l.blocks()*n > maxMappings {
+	for l.blocks() >= 2*enoughBlocks || l.blocks()*n > maxMappings {
 		l.block *= 2
 	}
 	return l

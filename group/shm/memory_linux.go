@@ -81,6 +81,11 @@ func populate(mem []byte) {
 	unix.Madvise(mem, unix.MADV_POPULATE_WRITE) //nolint:errcheck // only time is lost
 }
 
+// populateRead makes the first reads of memory of a file cheap, likewise.
+func populateRead(mem []byte) {
+	unix.Madvise(mem, unix.MADV_POPULATE_READ) //nolint:errcheck // only time is lost
+}
+
 // reserve makes writable memory of this process alone that other mappings can replace.
 func reserve(bytes int) ([]byte, error) {
 	return unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)

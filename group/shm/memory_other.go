@@ -18,6 +18,8 @@ func checkPeer(int, int) (uint64, error) { return 0, errSystem }
 
 func populate([]byte) {}
 
+func populateRead([]byte) {}
+
 func mapOver([]byte, int, int64) error { return errSystem }
 
 func reserve(int) ([]byte, error) { return nil, errSystem }

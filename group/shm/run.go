@@ -10,7 +10,8 @@ import (
 // run sums the segments of one step after the other until the team is canceled.
 func (t *Team) run() {
 	defer close(t.stopped)
-	for tag := uint64(1); ; tag++ {
+	first := firstTag(t.config.Epoch)
+	for tag := first; ; tag++ {
 		if !t.awaitBegin(tag) {
 			t.finish(reduce.Facts{}, t.reason())
 			return
@@ -20,8 +21,8 @@ func (t *Team) run() {
 			t.Cancel(err)
 		}
 		t.finish(facts, err)
-		if tag == 1 { // not sooner: this step may be the first after a death, which somebody waits for
-			t.stock.refill(newLayout(t.layout.elements, t.layout.page, max(2, t.layout.n-1)).shareBytes())
+		if tag == first+1 { // not sooner: somebody may wait for the step before, as the first after a death
+			t.stock.tend(newLayout(t.layout.elements, t.layout.page, max(2, t.layout.n-1)).shareBytes(), t.vectors)
 		}
 	}
 }

@@ -3,22 +3,27 @@ package shm
 import "sync"
 
 // stock is what a door keeps from one view to the next, so that a view stands soon after a member has died: the
-// mappings of peers' vectors, and a share whose pages exist already. A share is never used twice: somebody who is cut
-// off may still read that of an old view.
+// mappings of peers' vectors, and a share whose pages exist already. What costs time and can wait, such as giving
+// memory back, waits until the new view is at work.
 type stock struct {
 	mu      sync.Mutex
 	closed  bool
 	vectors map[uint64]*mapping // by incarnation
 	spare   *share
+	making  chan struct{} // closed when the spare one that is being made is there; nil for none
+	waste   []remains     // of teams that are closed, the oldest first
+
+	tending sync.Mutex // held by who populates mappings or frees waste
 	filling sync.WaitGroup
 }
 
 // mapping is a peer's vector.
 type mapping struct {
-	file  uint64 // inode
-	mem   []byte
-	users int  // teams
-	kept  bool // its owner is in the latest view
+	file      uint64 // inode
+	mem       []byte
+	users     int  // teams
+	kept      bool // its owner is in the latest view
+	populated bool // under tending
 }
 
 // share is a file of memory for a view: a board and segments.
@@ -32,13 +37,72 @@ func newShare(bytes int) (*share, error) {
 	if err != nil {
 		return nil, err
 	}
+	populate(mem)
 	return &share{fd, mem}, nil
 }
 
 // free gives the memory back, except what others still map.
 func (s *share) free() {
-	closeFiles([]int{s.fd})
-	unmap(s.mem)
+	if s != nil {
+		closeFiles([]int{s.fd})
+		unmap(s.mem)
+	}
+}
+
+// remains are what a team leaves when it is closed.
+type remains struct {
+	fds     []int // peers' shares
+	shown   [][]byte
+	vectors []*mapping
+	share   *share // nil: it has none, or has given it back
+}
+
+// leave takes what a team leaves. A share in which no step was completed can serve another view: nobody has a result
+// in it, and the words on its board mean nothing in another epoch. One that holds a result is never used again, as somebody
+// who is cut off, or has left, may still read that.
+func (s *stock) leave(r remains, fresh bool) {
+	s.mu.Lock()
+	if fresh && !s.closed && r.share != nil && (s.spare == nil || len(s.spare.mem) < len(r.share.mem)) {
+		s.spare, r.share = r.share, s.spare
+	}
+	s.waste = append(s.waste, r)
+	closed := s.closed
+	if !closed && len(s.waste) > maxWaste {
+		s.filling.Go(func() { s.sweep(maxWaste) })
+	}
+	s.mu.Unlock()
+	if closed {
+		s.sweep(0)
+	}
+}
+
+// maxWaste is how many views' waste may pile up where views follow each other without a few steps between them.
+const maxWaste = 2
+
+// sweep frees waste but the newest of it.
+func (s *stock) sweep(keep int) {
+	s.tending.Lock()
+	defer s.tending.Unlock()
+	s.sweepLocked(keep)
+}
+
+// sweepLocked is sweep for who holds s.tending.
+func (s *stock) sweepLocked(keep int) {
+	s.mu.Lock()
+	n := max(len(s.waste)-keep, 0)
+	old := s.waste[:n:n]
+	s.waste = append([]remains(nil), s.waste[n:]...)
+	s.mu.Unlock()
+	for _, r := range old {
+		closeFiles(r.fds)
+		for _, mem := range r.shown {
+			unmap(mem)
+		}
+		for _, v := range r.vectors {
+			s.giveBack(v)
+		}
+		r.share.free()
+	}
 }
 
 // vector maps the vector of a peer, or takes the mapping there is of the same file. It must be given back.
@@ -105,42 +169,88 @@ func (v *mapping) drop() {
 	v.mem = nil
 }
 
-// take gives a fresh share of at least so many bytes, the spare one if it will do.
+// take gives a share of at least so many bytes in which no step was completed, the spare one if it will do.
 func (s *stock) take(bytes int) (*share, error) {
 	s.mu.Lock()
+	if making := s.making; making != nil && s.spare == nil {
+		s.mu.Unlock()
+		<-making
+		s.mu.Lock()
+	}
 	spare := s.spare
-	s.spare = nil
-	s.mu.Unlock()
 	if spare != nil && len(spare.mem) >= bytes {
+		s.spare = nil
+		s.mu.Unlock()
 		return spare, nil
 	}
-	if spare != nil {
-		spare.free()
-	}
+	s.mu.Unlock()
 	return newShare(bytes)
 }
 
-// refill makes a spare share in the background, unless there is one that will do. Without memory there is none.
-func (s *stock) refill(bytes int) {
+// prepare makes a spare share in the background.
+func (s *stock) prepare(bytes int) {
+	s.background(func() { s.refill(bytes) })
+}
+
+// tend does in the background what makes the next view stand soon and what was put off: it makes a spare share, populates
+// the mappings of a team's vectors, and frees the waste.
+func (s *stock) tend(bytes int, vectors []*mapping) {
+	s.background(func() {
+		s.refill(bytes)
+		s.tending.Lock()
+		defer s.tending.Unlock()
+		for _, v := range vectors {
+			s.populate(v)
+		}
+		s.sweepLocked(0)
+	})
+}
+
+// populate makes reading a vector for the first time cheap, wherever the next view has this member read it. s.tending is
+// held, so the vectors of a team whose remains are there stay mapped.
+func (s *stock) populate(v *mapping) {
+	s.mu.Lock()
+	mem := v.mem
+	s.mu.Unlock()
+	if mem != nil && !v.populated {
+		populateRead(mem)
+		v.populated = true
+	}
+}
+
+func (s *stock) background(task func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.spare != nil && len(s.spare.mem) >= bytes {
+	if !s.closed {
+		s.filling.Go(task)
+	}
+}
+
+// refill makes a spare share, unless there is one that will do. Without memory there is none.
+func (s *stock) refill(bytes int) {
+	s.mu.Lock()
+	if s.closed || s.making != nil || s.spare != nil && len(s.spare.mem) >= bytes {
+		s.mu.Unlock()
 		return
 	}
-	s.filling.Go(func() {
-		fresh, err := newShare(bytes)
-		if err != nil {
-			return
-		}
-		populate(fresh.mem)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.closed || s.spare != nil {
-			fresh.free()
-			return
-		}
+	made := make(chan struct{})
+	s.making = made
+	s.mu.Unlock()
+	fresh, err := newShare(bytes)
+	s.mu.Lock()
+	s.making = nil
+	old := s.spare
+	switch {
+	case err != nil:
+		old = nil
+	case s.closed || old != nil && len(old.mem) >= bytes:
+		old = fresh
+	default:
 		s.spare = fresh
-	})
+	}
+	s.mu.Unlock()
+	close(made)
+	old.free()
 }
 
 // close frees all but what teams use.
@@ -151,8 +261,7 @@ func (s *stock) close() {
 	spare := s.spare
 	s.spare = nil
 	s.mu.Unlock()
-	if spare != nil {
-		spare.free()
-	}
+	spare.free()
 	s.filling.Wait()
+	s.sweep(0)
 }

@@ -60,7 +60,7 @@ type Team struct {
 	mu     sync.Mutex
 	err    error // why it was canceled
 	closed bool
-	tag    uint64 // of the step that has begun; 0 before the first
+	tag    uint64 // of the step that has begun, or the one before the first
 	step   uint64
 	done   func(facts reduce.Facts, err error) // nil when no step is under way
 	left   []int                               // elements of each block that are not ready
@@ -101,11 +101,18 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 	for rank := range t.fds {
 		t.fds[rank] = -1
 	}
+	t.tag = firstTag(config.Epoch) - 1
 	t.left = make([]int, t.layout.blocks())
 	t.open = make([]int, 0, t.layout.blocks())
 	t.parts, t.weights = make([][]float32, n), make([]float32, n)
+	select {
+	case d.attaching <- struct{}{}: // one that was cut off gives its share back first
+		defer func() { <-d.attaching }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	if err := t.attach(ctx, d); err != nil {
-		t.unmap()
+		t.leave()
 		return nil, err
 	}
 	d.stock.keep(config.IDs)
@@ -173,27 +180,20 @@ func (t *Team) mapPeers(rank int, fds []int) error {
 	return nil
 }
 
-// unmap frees all that belongs to the view. What the Mean shows stays until it shows something else.
-func (t *Team) unmap() {
+// leave hands all that belongs to the view to the stock. What the Mean shows stays until it shows something else.
+func (t *Team) leave() {
+	left := remains{shown: t.shown, vectors: t.vectors, share: t.share}
 	for rank, fd := range t.fds {
 		if fd >= 0 && rank != t.config.Rank {
-			closeFiles([]int{fd})
+			left.fds = append(left.fds, fd)
 		}
 	}
-	for _, mem := range t.shown {
-		unmap(mem)
-	}
-	for _, v := range t.vectors {
-		t.stock.giveBack(v)
-	}
-	if t.share != nil {
-		t.share.free()
-	}
+	t.stock.leave(left, t.share != nil && t.boards[t.config.Rank].fresh())
 	t.fds, t.shown, t.vectors, t.share = nil, nil, nil, nil
 }
 
-// Close cancels what is under way, waits until nothing writes any more and unmaps the view's memory. The result of the
-// last step stays readable.
+// Close cancels what is under way, waits until nothing writes any more and gives the view's memory back, some of it only
+// after a few steps of the next view. The result of the last step stays readable.
 func (t *Team) Close() error {
 	t.Cancel(ErrClosed)
 	<-t.stopped
@@ -201,7 +201,7 @@ func (t *Team) Close() error {
 	defer t.mu.Unlock()
 	if !t.closed {
 		t.closed = true
-		t.unmap()
+		t.leave()
 	}
 	return nil
 }
