@@ -71,13 +71,13 @@ func newLoop(ctx context.Context, w *Worker) (*loop, error) {
 	lp := &loop{w: w, ctx: ctx, config: &w.config, self: w.config.Self}
 	w.loop = lp
 	lp.mesh.init(lp)
+	w.inbox.post(lp.start) // before any connection is accepted, which would belong to no incarnation
 	l, err := w.config.Network.Listen(w.config.Self.Addr, lp.mesh.accept)
 	if err != nil {
 		return nil, fmt.Errorf("worker %q cannot listen: %w", w.config.Self.Name, err)
 	}
 	lp.mesh.listener = l
 	lp.self.Addr = l.Addr()
-	w.inbox.post(lp.start)
 	return lp, nil
 }
 
