@@ -78,7 +78,7 @@ func (c *Cluster) mark(ctx context.Context) (uint64, error) {
 	for {
 		m := &nats.Msg{Subject: c.subjects + c.barrier, Header: nats.Header{}}
 		expire(m, barrierTTL)
-		seq, err := c.send(ctx, m)
+		seq, err := request(ctx, func(ctx context.Context) (*nats.Msg, error) { return c.conn.RequestMsgWithContext(ctx, m) })
 		if err == nil {
 			return seq, nil
 		}

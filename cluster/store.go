@@ -89,23 +89,33 @@ func (c *Cluster) change(ctx context.Context, w write) (uint64, error) {
 // compareAndSwap repeats one change until its outcome is known or the context
 // ends. Repeating is safe: each try expects the same revision, which the first
 // to succeed replaces.
+//
+// A server that stood still and believes for a moment longer that it orders the
+// changes answers as well, from what it knew then. So an acceptance counts more
+// than a refusal, and after a refusal the record is read: the server that answers
+// the barrier of that read has answered the change before, if it made it.
 func (c *Cluster) compareAndSwap(ctx context.Context, w write) (uint64, error) {
-	name := nats.NewInbox()
+	answers, err := c.conn.SubscribeSync(c.conn.NewInbox())
+	if err != nil {
+		return 0, c.failed(w.key, err, false)
+	}
+	defer func() { _ = answers.Unsubscribe() }() // fails only on a closed connection
+	name := answers.Subject
 	expected := w.expected
 	var unknown error // why an earlier try may still take effect
 	for {
-		revision, err := c.publish(ctx, w, expected, name)
+		revision, err := c.publish(ctx, w, expected, answers)
 		var refusal *refusedError
 		switch {
 		case err == nil:
 			return revision, nil
 		case errors.Is(err, errConflict):
 			found, err := c.last(ctx, w.key)
+			if revision, ok := accepted(answers); ok {
+				return revision, nil
+			}
 			if err != nil {
-				if unknown != nil {
-					err = errors.Join(err, unknown)
-				}
-				return 0, c.failed(w.key, err, unknown != nil)
+				return 0, c.failed(w.key, errors.Join(err, unknown), true)
 			}
 			switch {
 			case found.write == name:
@@ -127,6 +137,23 @@ func (c *Cluster) compareAndSwap(ctx context.Context, w write) (uint64, error) {
 		}
 		if !pause(ctx, retryWait) {
 			return 0, c.failed(w.key, cmp.Or(unknown, err), unknown != nil)
+		}
+	}
+}
+
+// accepted returns the revision of the first acceptance among the answers that
+// have come.
+func accepted(answers *nats.Subscription) (revision uint64, ok bool) {
+	for {
+		if n, _, err := answers.Pending(); err != nil || n == 0 {
+			return 0, false
+		}
+		answer, err := answers.NextMsg(attemptTimeout)
+		if err != nil {
+			continue // nobody was there
+		}
+		if revision, err := parseAck(answer.Data); err == nil {
+			return revision, true
 		}
 	}
 }
@@ -159,13 +186,13 @@ type refusedError struct {
 
 func (e *refusedError) Error() string { return "the store refused: " + e.text }
 
-// publish sends one change and waits for the answer. The error is errConflict
+// publish sends one change and waits for an answer. The error is errConflict
 // or errNotSent when nothing was changed, a *refusedError, or else the outcome
 // is unknown.
-func (c *Cluster) publish(ctx context.Context, w write, expected uint64, name string) (uint64, error) {
-	m := &nats.Msg{Subject: c.subjects + w.key, Data: w.value, Header: nats.Header{
+func (c *Cluster) publish(ctx context.Context, w write, expected uint64, answers *nats.Subscription) (uint64, error) {
+	m := &nats.Msg{Subject: c.subjects + w.key, Reply: answers.Subject, Data: w.value, Header: nats.Header{
 		headerExpected: {strconv.FormatUint(expected, 10)},
-		headerWrite:    {name},
+		headerWrite:    {answers.Subject},
 	}}
 	if w.remove {
 		m.Header[headerOperation] = []string{"PURGE"}
@@ -176,7 +203,12 @@ func (c *Cluster) publish(ctx context.Context, w write, expected uint64, name st
 	if w.incarnation > 0 {
 		m.Header[headerIncarnation] = []string{strconv.FormatUint(w.incarnation, 10)}
 	}
-	return c.send(ctx, m)
+	return request(ctx, func(ctx context.Context) (*nats.Msg, error) {
+		if err := c.conn.PublishMsg(m); err != nil {
+			return nil, err
+		}
+		return answers.NextMsgWithContext(ctx)
+	})
 }
 
 // expire gives a message a time to live. Older messages of its subject, which
@@ -186,13 +218,14 @@ func expire(m *nats.Msg, ttl time.Duration) {
 	m.Header[headerRollup] = []string{"sub"}
 }
 
-func (c *Cluster) send(ctx context.Context, m *nats.Msg) (uint64, error) {
+// request makes one try of a change.
+func request(ctx context.Context, try func(context.Context) (*nats.Msg, error)) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	if ctx.Err() != nil {
 		return 0, errNotSent
 	}
-	answer, err := c.conn.RequestMsgWithContext(ctx, m)
+	answer, err := try(ctx)
 	switch {
 	case err == nil:
 		return parseAck(answer.Data)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/nats-io/nats.go"
 
 	"millrace.dev/cluster/clustertest"
 )
@@ -34,6 +35,69 @@ func TestFrozenServer(t *testing.T) {
 		l.await(t, 20)
 		victim.Thaw(t)
 	})
+}
+
+// TestRefusalBesideAcceptance has each change refused by one more server, as one
+// does that stood still and takes itself for the leader yet, and replaced at once
+// by another client: a change that was made is no conflict.
+func TestRefusalBesideAcceptance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts servers")
+	}
+	t.Parallel()
+	_, urls := clustertest.Start(t, 3)
+	open := func() *Cluster {
+		c, err := Open(patient(t), Config{URL: urls})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	ours, theirs := open(), open()
+	_, err := theirs.conn.Subscribe(ours.subjects+"contested", func(m *nats.Msg) {
+		if string(m.Data) == "ours" {
+			_ = m.Respond([]byte(`{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 1"}}`)) // fails with the connection
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, w, err := theirs.Watch(patient(t), "contested")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := theirs.conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	revision := uint64(0)
+	for round := range 40 {
+		made, ctx := make(chan error, 1), patient(t)
+		go func(revision uint64) {
+			_, err := ours.Swap(ctx, "contested", revision, []byte("ours"))
+			made <- err
+		}(revision)
+		if revision, err = replace(patient(t), theirs, w); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-made; err != nil {
+			t.Fatalf("round %d: a change that was made: %v", round, err)
+		}
+	}
+}
+
+// replace replaces the next change that a watch reports.
+func replace(ctx context.Context, c *Cluster, w *Watch) (uint64, error) {
+	for {
+		change, err := w.Next(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if string(change.Value) == "ours" {
+			return c.Swap(ctx, change.Key, change.Revision, []byte("theirs"))
+		}
+	}
 }
 
 // underLoad does something to the leader of three servers while clients read and
