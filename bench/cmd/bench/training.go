@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,32 +13,31 @@ import (
 	"time"
 
 	"millrace.dev/bench/harness"
+	"millrace.dev/control"
+	"millrace.dev/learn/train"
 )
 
 // trainBatch is the number of samples of a training step of all workers together.
 const trainBatch = 64
 
-// lengths are the numbers of steps of two runs, whose difference is free of their starts and ends.
-type lengths struct{ short, long int }
-
 // training compares the time of a training step of two workers with that of one. The limit is what two runs that have
 // nothing to do with each other take at a time, each for its half of the samples.
 func (b *groupBench) training(ctx context.Context) error {
 	progress("training with one and two workers")
-	steps, rounds := lengths{50, 350}, 5
+	steps, rounds := 300, 5
 	if b.quick {
-		steps, rounds = lengths{20, 80}, 1
+		steps, rounds = 100, 1
 	}
-	entrants := []func(ctx context.Context, steps int) (float64, error){
-		func(ctx context.Context, steps int) (float64, error) { return b.train(ctx, 1, trainBatch, steps) },
-		func(ctx context.Context, steps int) (float64, error) { return b.train(ctx, 2, trainBatch, steps) },
-		b.trainApart,
+	entrants := []func() (float64, error){
+		func() (float64, error) { return b.train(ctx, 1, trainBatch, steps) },
+		func() (float64, error) { return b.train(ctx, 2, trainBatch, steps) },
+		func() (float64, error) { return b.trainApart(ctx, steps) },
 	}
 	times := make([][]float64, len(entrants))
 	for round := range rounds {
 		for turn := range entrants {
 			who := (round + turn) % len(entrants)
-			t, err := timeSteps(ctx, entrants[who], steps)
+			t, err := entrants[who]()
 			if err != nil {
 				return err
 			}
@@ -64,17 +62,7 @@ func (b *groupBench) communication(ctx context.Context, compute float64) error {
 	return nil
 }
 
-// timeSteps is the time of one step, as a long run takes longer than a short one.
-func timeSteps(ctx context.Context, train func(ctx context.Context, steps int) (float64, error), steps lengths) (float64, error) {
-	short, err := train(ctx, steps.short)
-	if err != nil {
-		return 0, err
-	}
-	long, err := train(ctx, steps.long)
-	return (long - short) / float64(steps.long-steps.short), err
-}
-
-// trainApart trains in two processes that know nothing of each other, and gives the time of the slower one.
+// trainApart trains in two processes that know nothing of each other, and gives the time of the slower one's step.
 func (b *groupBench) trainApart(ctx context.Context, steps int) (seconds float64, err error) {
 	var times [2]float64
 	var errs [2]error
@@ -86,31 +74,41 @@ func (b *groupBench) trainApart(ctx context.Context, steps int) (seconds float64
 	return max(times[0], times[1]), errors.Join(errs[:]...)
 }
 
+// train gives the time of a step, without the start and the end of the run.
 func (b *groupBench) train(ctx context.Context, workers, batch, steps int) (seconds float64, err error) {
 	dir, err := os.MkdirTemp("", "millrace-train-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
+	run := filepath.Join(dir, "run")
 	args := []string{"train", "--model", "lenet", "--optimizer", "momentum", "--batch", strconv.Itoa(batch), "--steps", strconv.Itoa(steps),
-		"--threads", "1", "--valid-fraction", "0", "--checkpoint-every", "0", "--out", filepath.Join(dir, "run"), "--json"}
+		"--threads", "1", "--valid-fraction", "0", "--checkpoint-every", "0", "--out", run, "--json"}
+	journal := filepath.Join(run, "events.jsonl")
 	if workers > 1 {
 		args = append(args, "--workers", strconv.Itoa(workers))
+		journal = filepath.Join(run, "workers", "1", "w0", "events.jsonl")
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, workDir, "millrace"), args...)
-	out, err := cmd.Output()
-	if err != nil {
+	if err := exec.CommandContext(ctx, filepath.Join(b.dir, workDir, "millrace"), args...).Run(); err != nil {
 		return 0, fmt.Errorf("millrace train with %d worker(s): %w", workers, err)
 	}
-	var result struct {
-		Seconds float64
-		Steps   int
+	rates, err := throughputs(journal)
+	if err == nil && len(rates) < 3 {
+		err = fmt.Errorf("%d worker(s) trained %d steps in %d measured windows", workers, steps, len(rates))
 	}
-	if err := json.Unmarshal(out, &result); err != nil {
+	if err != nil {
 		return 0, err
 	}
-	if result.Steps != steps {
-		return 0, fmt.Errorf("%d worker(s) trained %d steps instead of %d", workers, result.Steps, steps)
-	}
-	return result.Seconds, nil
+	return float64(batch) / harness.Median(rates[1:]), nil // the first steps are slower
+}
+
+// throughputs are the samples per second that a run has written down, about one figure for each half second.
+func throughputs(journal string) (rates []float64, err error) {
+	_, err = control.ReadJournal(journal, func(r control.Record) error {
+		if r.Signal.Name == train.SignalThroughput {
+			rates = append(rates, r.Signal.Value)
+		}
+		return nil
+	})
+	return rates, err
 }
