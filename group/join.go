@@ -3,6 +3,7 @@ package group
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"millrace.dev/group/collective"
@@ -30,7 +31,10 @@ type refusal struct {
 }
 
 // welcome is what a worker must know before it is in its first view.
-type welcome struct{ Model collective.Model }
+type welcome struct {
+	Model collective.Model
+	Local int // members, all of them on the same machine as the worker; 0: some are not
+}
 
 // remember keeps the addresses of members, for a worker that has to come back.
 func (j *joining) remember(v View) {
@@ -156,7 +160,11 @@ func (lp *loop) wish(l *link, body []byte) {
 			return
 		}
 	}
-	known, err := json.Marshal(welcome{lp.measuring.model})
+	w := welcome{Model: lp.measuring.model}
+	if hosts(View{Members: append(slices.Clone(view.Members), who)}) == 1 {
+		w.Local = len(view.Members)
+	}
+	known, err := json.Marshal(w)
 	if err != nil {
 		lp.fail(err)
 		return
@@ -175,6 +183,9 @@ func (lp *loop) welcomed(l *link, body []byte) {
 	}
 	if l == lp.joining.link {
 		lp.joining.welcome, lp.measuring.model = true, w.Model
+		if lp.door != nil && w.Local > 0 && w.Local <= protocol.MaxMembers {
+			lp.door.Prepare(lp.config.Elements, max(2, w.Local)) // there is room even if a member dies before long
+		}
 	}
 }
 

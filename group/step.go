@@ -150,18 +150,18 @@ func (w *Worker) nextTurn(ctx context.Context) (*Step, error) {
 				return nil, err
 			}
 			return nil, nil
-		case due != nil:
-			d.mu.Unlock()
-			if err := w.copySome(due); err != nil {
-				return nil, err
-			}
-			continue
 		case d.turn != nil && (t.complete || len(t.queue) < queueLimit(w.config.Elements)):
 			s := *d.turn
 			d.turn = nil
 			d.mu.Unlock()
 			s.w, s.incarnation = w, t.incarnation
 			return &s, nil
+		case due != nil: // after the turn: Commit has time for it
+			d.mu.Unlock()
+			if err := w.copySome(due); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		d.mu.Unlock()
 		if err := w.wait(ctx); err != nil {
