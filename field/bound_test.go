@@ -16,32 +16,35 @@ func bruteBuffer(in *Instance) float64 {
 	if err != nil {
 		panic(err)
 	}
-	weight := make([]float64, n)
+	weight, scale, full := make([]float64, n), make([]float64, n), 0.0
 	for i := range weight {
-		weight[i] = in.Sensors[i].Weight
+		full = max(full, in.Sensors[i].Energy)
+	}
+	for i, s := range in.Sensors {
+		weight[i], scale[i] = s.Weight, full/s.Energy
 	}
 	limit := in.Sink.Deadline.Seconds() * in.Sink.Speed
 	best := math.Inf(1)
 	next := make([]int32, n)
 	for set := 1; set < 1<<n; set++ {
 		if shortestRound(in, set) <= limit {
-			best = min(best, bruteStops(0, set, g, next, weight, best))
+			best = min(best, bruteStops(0, set, g, next, weight, scale, best))
 		}
 	}
 	return best
 }
 
-func bruteStops(u, set int, g *Graph, next []int32, weight []float64, best float64) float64 {
+func bruteStops(u, set int, g *Graph, next []int32, weight, scale []float64, best float64) float64 {
 	if u == len(next) {
-		return min(best, routingCost(next, weight))
+		return min(best, routingCost(next, weight, scale))
 	}
 	if set&(1<<u) != 0 {
 		next[u] = ToSink
-		return bruteStops(u+1, set, g, next, weight, best)
+		return bruteStops(u+1, set, g, next, weight, scale, best)
 	}
 	for _, v := range g.Neighbors(u) {
 		next[u] = v
-		best = bruteStops(u+1, set, g, next, weight, best)
+		best = bruteStops(u+1, set, g, next, weight, scale, best)
 	}
 	return best
 }
@@ -78,6 +81,9 @@ func TestCertificateNeverExceedsTheOptimum(t *testing.T) {
 		}
 		for i := range in.Sensors {
 			in.Sensors[i].Weight = float64(1 + rng.IntN(3))
+			if seed%5 == 0 {
+				in.Sensors[i].Energy = float64(1 + rng.IntN(2))
+			}
 			if seed%4 == 0 { // a line
 				in.Sensors[i].Pos = Point{40 * float64(i), 5 * rng.Float64()}
 			}
@@ -173,19 +179,48 @@ func TestPackedSetsAreDisjointAndOverfull(t *testing.T) {
 	for _, b := range []float64{1, 2, 5} {
 		seen := make([]bool, net.len())
 		for _, set := range c.packing(b) {
-			border := 0.0
+			inside := make([]bool, net.len())
 			for _, u := range set {
 				if seen[u] {
 					t.Fatalf("node %d is in two sets", u)
 				}
-				seen[u] = true
-				if slices.ContainsFunc(net.graph.Neighbors(int(u)), func(v int32) bool { return !slices.Contains(set, v) }) {
-					border++
-				}
+				seen[u], inside[u] = true, true
 			}
-			if float64(len(set)) <= b*border {
-				t.Errorf("b %g: a set of %d nodes has %g border nodes", b, len(set), border)
+			inner, outer := borders(net, inside)
+			if float64(len(set)) <= min(b*float64(inner), (b-1)*float64(outer)) {
+				t.Errorf("b %g: a set of %d nodes with %d nodes on its border and %d beyond", b, len(set), inner, outer)
 			}
 		}
+	}
+}
+
+// borders are the numbers of nodes inside that have a link out, and of nodes outside that have a link in.
+func borders(net *network, inside []bool) (inner, outer int) {
+	for u := range inside {
+		if slices.ContainsFunc(net.graph.Neighbors(u), func(v int32) bool { return inside[v] != inside[u] }) {
+			if inside[u] {
+				inner++
+			} else {
+				outer++
+			}
+		}
+	}
+	return inner, outer
+}
+
+// TestNobodyRelaysAtTheLeastLoad: where each sensor may send its own packet alone, each has to be visited.
+func TestNobodyRelaysAtTheLeastLoad(t *testing.T) {
+	in := square(100, 1, 11, 0, 1)
+	in.Upload = Buffer
+	for i := range in.Sensors {
+		in.Sensors[i].Pos = Point{10 * float64(i%10), 10 * float64(i/10)}
+	}
+	net, err := newNetwork(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCuts(net, net.weight, medians(net))
+	if sets := c.packing(1); len(sets) < 40 || len(slices.Concat(sets...)) != len(sets) || !c.excludes(1, 550) {
+		t.Errorf("%d sets of %d sensors, a tour of 550 m excluded: %v", len(sets), len(slices.Concat(sets...)), c.excludes(1, 550))
 	}
 }

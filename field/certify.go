@@ -12,7 +12,7 @@ func (s *solver) certify(ctx context.Context, known float64) Certificate {
 	if b := roundUp(bestFlowBound(ctx, s.net, s.wantedWeight(), s.driveLimit()), unit); b > c.Bound {
 		c.Bound, c.Source = b, "flow"
 	}
-	if b := s.cutBound(ctx, s.driveLimit(), c.Bound, known, unit); b > c.Bound {
+	if b := s.cutBound(ctx, s.driveLimit(), c.Bound-unit, known, unit); b > c.Bound {
 		c.Bound, c.Source = b, "cut"
 	}
 	return c
@@ -63,7 +63,8 @@ func (s *solver) driveLimit() float64 {
 	return max((sink.Deadline.Seconds()-sink.Launch.Seconds())*sink.Speed*float64(s.net.in.Vehicles()), 0)
 }
 
-// cutBound bisects for the largest load that cuts exclude, between a bound and a load known to be possible.
+// cutBound bisects for the largest load that cuts exclude, between one that is known to be impossible, or the least of those that are not,
+// and one known to be possible.
 func (s *solver) cutBound(ctx context.Context, length, low, high, unit float64) float64 {
 	c := newCuts(s.net, s.wantedWeight(), s.cutRoots())
 	steps := 12

@@ -69,7 +69,7 @@ func bruteTree(parent []int32, weight, edge []float64, limit float64) float64 {
 
 func bruteRouting(u, set int, near [][]int32, next []int32, weight []float64, best float64) float64 {
 	if u == len(next) {
-		return min(best, routingCost(next, weight))
+		return min(best, routingCost(next, weight, nil))
 	}
 	choices := make([]int32, 0, 9)
 	heard := set&(1<<u) != 0
@@ -89,19 +89,25 @@ func bruteRouting(u, set int, near [][]int32, next []int32, weight []float64, be
 	return best
 }
 
-func routingCost(next []int32, weight []float64) float64 {
+// routingCost is the largest load of a routing, times the node's scale where there is one; infinite for a loop.
+func routingCost(next []int32, weight, scale []float64) float64 {
 	var load [16]float64
-	most := 0.0
 	for u := range next {
 		hops := 0
 		for v := int32(u); v != ToSink; v = next[v] {
-			if load[v] += weight[u]; load[v] > most {
-				most = load[v]
-			}
+			load[v] += weight[u]
 			if hops++; hops > len(next) {
 				return math.Inf(1)
 			}
 		}
+	}
+	most := 0.0
+	for u := range next {
+		cost := load[u]
+		if scale != nil {
+			cost *= scale[u]
+		}
+		most = max(most, cost)
 	}
 	return most
 }

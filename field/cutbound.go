@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// A cut: when a set S of nodes holds more packets than the nodes on its inner boundary (those with a link out of S) can
-// send in a plan of maximal load B, some packet is uploaded inside S, so a tour must come within reach of S.
+// A cut: in a plan of maximal load B packets leave a set S of nodes over those on its inner boundary (with a link out of S), then over those on
+// its outer boundary (with a link into S), which send packets of their own as well. When S holds more packets than either can
+// send, some packet is uploaded inside S, so a tour must come within reach of S.
 // Disjoint sets of that kind give a travelling-salesman problem whose legs are at least the sets' distances less two
 // reaches; its Held-Karp bound is a lower bound on the tour. Where it exceeds the limit, no plan has maximal load B.
 type cuts struct {
@@ -94,7 +95,7 @@ func (c *cuts) grow(s int32, b float64) bool {
 				c.ball = append(c.ball, v)
 			}
 		}
-		if packets > c.exits(c.ball[from:to], number, b)*(1+1e-9) {
+		if packets > c.exits(c.ball[from:to], c.ball[to:], b)*(1+1e-9) {
 			c.ball = c.ball[:to]
 			return true
 		}
@@ -103,18 +104,19 @@ func (c *cuts) grow(s int32, b float64) bool {
 	return false
 }
 
-// exits is how many packets can leave the ball from its last layer: only nodes with a link to the next one count.
-func (c *cuts) exits(layer []int32, number int32, b float64) float64 {
-	sum := 0.0
-	for _, u := range layer {
-		for _, v := range c.net.graph.Neighbors(int(u)) {
-			if c.stamp[v] == c.round && c.layer[v] == number+1 {
-				sum += b / c.net.scale[u]
-				break
-			}
+// exits is how many packets can leave the ball: over the nodes of its last layer that have a link to the next one, and over the
+// next one, beside its own packets.
+func (c *cuts) exits(last, next []int32, b float64) float64 {
+	inner, outer := 0.0, 0.0
+	for _, u := range last {
+		if slices.ContainsFunc(c.net.graph.Neighbors(int(u)), func(v int32) bool { return c.stamp[v] == c.round && c.layer[v] > c.layer[u] }) {
+			inner += b / c.net.scale[u]
 		}
 	}
-	return sum
+	for _, v := range next {
+		outer += max(b/c.net.scale[v]-c.weight[v], 0)
+	}
+	return min(inner, outer)
 }
 
 // distances are the least lengths of legs between sets, the depot last when there is one.
