@@ -135,13 +135,14 @@ func TestOperationsEndWithoutAPeer(t *testing.T) {
 	comms := newComms(t, newDoors(t, 2))
 	lost := errors.New("a member is gone")
 	result := make(chan error)
-	go func() { result <- comms[0].AllReduce(t.Context(), make([]byte, 1<<20), sum) }()
+	const size = 2 << 20 // more than fits in the staging areas
+	go func() { result <- comms[0].AllReduce(t.Context(), make([]byte, size), sum) }()
 	comms[0].Cancel(lost)
 	if err := <-result; !errors.Is(err, lost) {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { result <- comms[1].AllReduce(ctx, make([]byte, 1<<20), sum) }()
+	go func() { result <- comms[1].AllReduce(ctx, make([]byte, size), sum) }()
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)

@@ -373,15 +373,19 @@ func TestBlocksGatherBeforeOthersAreWoken(t *testing.T) {
 		defer last.mu.Unlock()
 		return last.ripe
 	}
-	if !ready() || !ready() {
-		t.Error("the first blocks woke others at once")
+	for range 2 {
+		if !ready() {
+			t.Error("the first blocks woke others at once")
+		}
 	}
 	clock = clock.Add(gather)
 	if ready() {
 		t.Error("blocks are kept for longer than they have to gather")
 	}
-	if !ready() || !ready() {
-		t.Error("the blocks after a waking woke others at once")
+	for range 2 {
+		if !ready() {
+			t.Error("the blocks after a waking woke others at once")
+		}
 	}
 	if ready() {
 		t.Error("the last block is kept")
