@@ -29,7 +29,9 @@
 // A block is one chunk, or a few where the vector is so long that r would have too many mappings; a segment is a run
 // of whole pages. One goroutine a [Team] sums, beside the computation. Boards are words that their owner writes
 // and others read, atomically. Who has nothing to do says so on its board and sleeps; whoever makes the last mark that
-// it waits for sends it a frame, so that a step of workers in stride costs few system calls.
+// it waits for sends it a frame, for blocks at most one a millisecond and one at the last, so that a step costs few
+// system calls in however many parts its gradients come. Members of a [Comm] look for a while before they sleep, if each
+// can have a CPU.
 //
 // # Invariants
 //
