@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,18 +74,15 @@ func finishAgent(cmd *cobra.Command, h *agent.Host, membership, keysAt string) (
 		return usagef("--membership must be service or majority, not %q", membership)
 	case membership == "majority" && h.Service != "":
 		return usagef("--membership majority and --cluster exclude each other")
-	case membership == "service" && h.Listen != "" && h.Service == "":
-		return usagef("--membership service needs a --cluster that other machines can reach, or leave it to the majority")
+	}
+	h.Join = addresses(h.Join)
+	if err := checkListen(h.Listen, h.Join, membership, h.Service); err != nil {
+		return err
 	}
 	if h.Keys, err = keys.Find(keysAt); err != nil {
 		return badInputf("--keys: %w", err)
 	}
 	h.Majority = membership == "majority" || membership == "" && h.Listen != "" && h.Service == ""
-	for i, a := range h.Join {
-		if !strings.HasPrefix(a, "unix:") && !strings.HasPrefix(a, "tcp:") {
-			h.Join[i] = "tcp:" + a
-		}
-	}
 	if !cmd.Flags().Changed("name") && len(h.Join) > 0 {
 		host, err := os.Hostname()
 		if err != nil {

@@ -17,7 +17,9 @@ func TestAgentUsage(t *testing.T) {
 		{[]string{"--socket", "s", "--", "true"}, "not started here"},
 		{[]string{"--membership", "x", "--", "true"}, "service or majority"},
 		{[]string{"--membership", "majority", "--cluster", "nats://127.0.0.1:1", "--", "true"}, "exclude each other"},
-		{[]string{"--membership", "service", "--listen", "127.0.0.1:7000", "--", "true"}, "--cluster"},
+		{[]string{"--membership", "service", "--listen", "192.0.2.1:7000", "--", "true"}, "--cluster"},
+		{[]string{"--listen", "0.0.0.0:7000", "--", "true"}, "by which the others reach this machine"},
+		{[]string{"--join", "192.0.2.1:7000", "--", "true"}, "needs --listen"},
 	} {
 		got := millrace(t, t.TempDir(), append([]string{"agent"}, c.args...)...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, c.want) {

@@ -84,14 +84,20 @@ func (t *together) check(several bool) error {
 	case t.membership == "majority" && t.cluster != "":
 		return usagef("--membership majority and --cluster exclude each other")
 	}
-	return t.checkListen()
+	return checkListen(t.listen, t.addresses(), t.membership, t.cluster)
 }
 
-func (t *together) checkListen() error {
-	if t.listen == "" {
+// checkListen refuses addresses at which others would not reach this machine's workers.
+func checkListen(listen string, join []string, membership, cluster string) error {
+	if listen == "" {
+		for _, a := range join {
+			if address, ok := strings.CutPrefix(a, "tcp:"); ok && !loopback(address) {
+				return usagef("--join %s needs --listen HOST:PORT: where the others reach this machine", address)
+			}
+		}
 		return nil
 	}
-	host, port, err := net.SplitHostPort(t.listen)
+	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return usagef("--listen: %w", err)
 	}
@@ -100,12 +106,22 @@ func (t *together) checkListen() error {
 	}
 	address, err := netip.ParseAddr(host)
 	if host == "" || err == nil && address.IsUnspecified() {
-		return usagef("--listen %s: give the address by which the others reach this machine", t.listen)
+		return usagef("--listen %s: give the address by which the others reach this machine", listen)
 	}
-	if t.membership == "service" && t.cluster == "" && (err != nil || !address.IsLoopback()) {
+	if membership == "service" && cluster == "" && !loopback(listen) {
 		return usagef("--membership service needs a --cluster that other machines can reach, or leave it to the majority")
 	}
 	return nil
+}
+
+// loopback tells whether a host:port is this machine's own.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // launcher makes the launcher of a run, which goes on as it was worked on before where nothing else
@@ -153,10 +169,13 @@ func (t *together) askAbout(ctx context.Context) (*crew.About, error) {
 	return a, nil
 }
 
-// addresses are those to join at; what names no network is TCP.
-func (t *together) addresses() []string {
+// addresses are those to join at.
+func (t *together) addresses() []string { return addresses(t.join) }
+
+// addresses are places to join at; what names no network is TCP.
+func addresses(given []string) []string {
 	var list []string
-	for _, a := range t.join {
+	for _, a := range given {
 		if !strings.HasPrefix(a, "unix:") && !strings.HasPrefix(a, "tcp:") {
 			a = "tcp:" + a
 		}
@@ -216,7 +235,7 @@ func (p crewProgress) Changed(x crew.Change) {
 	}
 	pause := ""
 	if x.Seconds > 0 {
-		pause = fmt.Sprintf(" (step %s came %.0f ms after the one before)", count(int64(x.Step)), 1000*x.Seconds)
+		pause = fmt.Sprintf(" (step %s; none for %.0f ms)", count(int64(x.Step)), 1000*x.Seconds)
 	}
 	p.line("millrace: view %d: %s; %s %s with %s samples a step at a learning rate of %.4g%s",
 		x.View, x.Reason, strings.Join(x.Members, " "), verb, count(int64(x.Batch)), x.Rate, pause)

@@ -19,6 +19,7 @@ import numpy as np
 _MAGIC = b"MRSTATE1"
 _ALIGN = 64
 _MAX_HEADER = 64 << 20
+_BYTE_ORDERS = ("<", ">", "|", "=")  # what the names of numpy's types begin with
 
 
 class Raw(NamedTuple):
@@ -48,7 +49,7 @@ def pack(tree: Any) -> tuple[bytes, list[tuple[int, np.ndarray]], int]:
 
 
 def unpack(memory: memoryview | bytes | bytearray) -> Any:
-    """Returns the tree; its arrays are `Raw` views of the memory."""
+    """Returns the tree; its arrays are views of the memory, those of types that numpy does not know are `Raw`."""
     view = memoryview(memory)
     if bytes(view[:8]) != _MAGIC:
         raise ValueError("the state does not begin as one")
@@ -57,17 +58,21 @@ def unpack(memory: memoryview | bytes | bytearray) -> Any:
         raise ValueError(f"the state's header has {length} bytes")
     header = json.loads(bytes(view[16 : 16 + length]))
     body = view[16 + length :]
-    arrays = []
+    arrays: list[Raw | np.ndarray] = []
     for dtype, shape, offset, nbytes in header["arrays"]:
         if offset < 0 or nbytes < 0 or offset + nbytes > len(body):
             raise ValueError("an array of the state lies outside of it")
-        arrays.append(Raw(dtype, tuple(shape), np.frombuffer(body, np.uint8, nbytes, offset)))
+        raw = Raw(dtype, tuple(shape), np.frombuffer(body, np.uint8, nbytes, offset))
+        arrays.append(_to_numpy(raw) if dtype[:1] in _BYTE_ORDERS else raw)
     return _decode(header["tree"], arrays)
 
 
-def to_numpy(raw: Raw) -> np.ndarray:
+def _to_numpy(raw: Raw) -> np.ndarray:
     """Returns the array as numpy's, a view."""
-    return raw.data.view(np.dtype(raw.dtype)).reshape(raw.shape)
+    dtype = np.dtype(raw.dtype)
+    if dtype.hasobject:
+        raise ValueError(f"an array of the state is of the type {raw.dtype}")
+    return raw.data.view(dtype).reshape(raw.shape)
 
 
 def _encode(x: Any, arrays: list[Raw]) -> Any:
@@ -92,7 +97,7 @@ def _encode(x: Any, arrays: list[Raw]) -> Any:
     raise TypeError(f"a state holds arrays, numbers, texts, dicts and lists, not {type(x).__name__}")
 
 
-def _decode(x: Any, arrays: list[Raw]) -> Any:
+def _decode(x: Any, arrays: list[Raw | np.ndarray]) -> Any:
     if not isinstance(x, dict):
         return x
     if "a" in x:

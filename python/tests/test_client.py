@@ -50,10 +50,20 @@ class StateTest(unittest.TestCase):
             "scalar": np.float64(0.1),
         }
         back = state.unpack(self.pack(tree))
-        np.testing.assert_array_equal(state.to_numpy(back["a"]), tree["a"])
-        self.assertEqual(state.to_numpy(back["empty"]).shape, (0, 4))
+        np.testing.assert_array_equal(back["a"], tree["a"])
+        self.assertEqual(back["empty"].shape, (0, 4))
         self.assertEqual(back["n"], tree["n"])
         self.assertEqual(back["scalar"], 0.1)
+
+    def test_types_that_numpy_does_not_know(self) -> None:
+        raw = state.Raw("torch.bfloat16", (2,), np.arange(4, dtype=np.uint8))
+        back = state.unpack(self.pack({"b": raw}))["b"]
+        self.assertEqual((back.dtype, back.shape, back.data.tolist()), ("torch.bfloat16", (2,), [0, 1, 2, 3]))
+
+    def test_gives_back_no_objects(self) -> None:
+        packed = self.pack({"a": np.ones(1, np.float64)})
+        with self.assertRaises(ValueError):
+            state.unpack(packed.replace(b'"<f8"', b'"|O" '))
 
     def test_same_bytes_whatever_the_order_of_keys(self) -> None:
         self.assertEqual(self.pack({"a": 1, "b": np.ones(3)}), self.pack({"b": np.ones(3), "a": 1}))

@@ -6,7 +6,6 @@ import os
 import numpy as np
 
 import millrace
-from millrace.state import to_numpy
 
 ELEMENTS = 3000
 NAME = os.environ["MILLRACE_WORKER"]
@@ -14,7 +13,7 @@ p = np.zeros(ELEMENTS, np.float32)
 
 
 def restore(state):
-    p[:] = to_numpy(state["p"])
+    p[:] = state["p"]
 
 
 used, outcomes = [], []

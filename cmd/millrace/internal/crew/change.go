@@ -17,7 +17,7 @@ type Change struct {
 	View    uint64   `json:"view"` // counts the lists of members that followed each other
 	Members []string `json:"members"`
 	Reason  string   `json:"reason"`
-	Seconds float64  `json:"seconds"` // between the last decided step before it and the first after it
+	Seconds float64  `json:"seconds"` // for which no step was decided
 	Batch   int      `json:"batch"`   // samples of a step from now on
 	Rate    float64  `json:"rate"`    // learning rate that goes with it, as far as the schedule has come
 }
@@ -95,7 +95,7 @@ func (c *chronicle) enter(now time.Time, r group.Result, scale float64) (*Change
 	}}
 	var signals []control.Signal
 	if was > 0 {
-		change.Seconds = now.Sub(c.recent[len(c.recent)-1].at).Seconds()
+		change.Seconds = c.pause(now).Seconds()
 		pause := control.Signal{Name: SignalPause, Unit: "ms", Value: 1000 * change.Seconds}
 		signals = []control.Signal{pause}
 		pause.Point, pause.Time = r.Step, now
@@ -112,6 +112,17 @@ func (c *chronicle) enter(now time.Time, r group.Result, scale float64) (*Change
 		return nil, nil, nil // the others have noted it
 	}
 	return change, taken, signals
+}
+
+// pause is how long no step was decided before now, the first of a view: before the last step of the one before, if
+// that was decided with the change of the members.
+func (c *chronicle) pause(now time.Time) time.Duration {
+	last := c.recent[len(c.recent)-1].at
+	pause := now.Sub(last)
+	if n := len(c.recent); n > 1 {
+		pause = max(pause, last.Sub(c.recent[n-2].at))
+	}
+	return pause
 }
 
 // sharing says what the change means for the steps.

@@ -72,8 +72,13 @@ func TestChronicle(t *testing.T) {
 	if len(taken) != 2 || taken[1].Subject != train.SettingReduction || taken[1].New != control.Word("shared") || taken[1].Expect != nil {
 		t.Errorf("another reduction: %+v", taken)
 	}
+	// The last step before a loss was decided with it: the wait was before that one.
+	next(time.Second/2, two, "", "shared")
+	if change, _, _ = next(time.Second/100, viewOf(5, "w3@b"), "w1 was lost", "shared"); change.Seconds != 0.5 {
+		t.Errorf("a step decided late: %+v", change)
+	}
 	// A step with numbers that are none.
-	_, taken, _ = c.step(now, time.Millisecond, group.Result{Step: 99, Outcome: group.Skip, View: two, Weight: 8, Reports: []group.Told{
+	_, taken, _ = c.step(now, time.Millisecond, group.Result{Step: 99, Outcome: group.Skip, View: viewOf(5, "w3@b"), Weight: 8, Reports: []group.Told{
 		{Name: "w1", Report: group.Report{NonFinite: true}}, {Name: "w3"},
 	}}, 1)
 	if len(taken) != 1 || taken[0].New != control.Number(1) || taken[0].Reason != "the gradient of w1 was not finite: step 99 changes nothing anywhere" {
