@@ -14,8 +14,10 @@ problem in two, both integer programs (logic-based Benders decomposition, Hooker
                 more than B. As every sensor adds packets to the flow, next hops cannot run in circles.
 
 Stops without a division are made as many as possible while they have none; at least one of the sensors left must be a stop in every
-solution, which is a constraint for the rounds, and holds for smaller B as well. When a division is found, B falls below
-its largest load; when no round is left, the last division is optimal. An instance for which HiGHS does not prove an answer in time is
+solution, which is a constraint for the rounds, and holds for smaller B as well. Before the first round such sets are made around each
+sensor, small ones because the sensors far away become stops first. A round has stops in any two of these sets; where they share no
+sensor it drives out of either and back, which is what makes the rounds' linear relaxation strong. When a division is found, B falls
+below its largest load; when no round is left, the last division is optimal. An instance for which HiGHS does not prove an answer in time is
 left out, so the file holds proven optima only.
 """
 import argparse
@@ -111,12 +113,11 @@ class Instance:
         value = h.getSolution().col_value
         return round(max([self.weight[i] + sum(value[v.index] for v in received[i]) for i in stops] + [max(self.weight)]))
 
-    def grown(self, stops, load, rng, allowed):
-        """The stops with more, in random order, that are allowed and have no division of the given load."""
-        stops, rest = set(stops), [i for i in self.all if i not in stops]
-        rng.shuffle(rest)
-        for i in rest:
-            if allowed(stops | {i}) and self.division(stops | {i}, load) is None:
+    def grown(self, stops, load, order, allowed=lambda _: True):
+        """The stops with more, in the given order, that are allowed and have no division of the given load."""
+        stops = set(stops)
+        for i in order:
+            if i not in stops and allowed(stops | {i}) and self.division(stops | {i}, load) is None:
                 stops.add(i)
         return stops
 
@@ -138,63 +139,93 @@ class Instance:
     def length(self, order):
         return sum(self.dist[order[k - 1]][order[k]] for k in range(len(order)))
 
-    def rounds(self, least):
-        """The program of the rounds."""
-        h = program()
-        h.setOptionValue("objective_target", self.limit + TINY)
-        y = [h.addBinary() for _ in self.all]
-        x = {(i, j): h.addIntegral(lb=0, ub=2, obj=self.dist[i][j]) for i in self.all for j in range(i)}
-        for i in self.all:
-            h.addConstr(sum(x[max(i, j), min(i, j)] for j in self.all if j != i) == 2 * y[i])
-            for j in range(i):
-                h.addConstr(x[i, j] <= 2 * y[i])
-                h.addConstr(x[i, j] <= 2 * y[j])
-        h.addConstr(sum(self.dist[i][j] * x[i, j] for i, j in x) <= self.limit + TINY)
-        h.addConstr(sum(y) >= least)
-        return h, x, y
-
-    def next_stops(self, h, x, y):
-        """Stops of a round within the limit that no constraint excludes; None when there are none."""
-        while True:
-            if self.run(h) == highspy.HighsModelStatus.kInfeasible:
-                return None
-            value = h.getSolution().col_value
-            if h.getInfo().objective_function_value > self.limit + 2 * TINY:
-                return None
-            stops = [i for i in self.all if value[y[i].index] > 0.5]
-            pieces = parts(stops, lambda i, j: value[x[max(i, j), min(i, j)].index] > 0.5)
-            if len(pieces) == 1:
-                return stops
-            for piece in pieces:
-                outside = [j for j in self.all if j not in piece]
-                leaving = sum(x[max(i, j), min(i, j)] for i in piece for j in outside)
-                other = next(s for s in stops if s not in piece)
-                for i in piece:
-                    h.addConstr(leaving >= 2 * y[i] + 2 * y[other] - 2)
-
     def optimum(self, rng):
         """The least largest load, None when no round within the limit serves everybody."""
         total = sum(self.weight)
         best = total if self.reached({0}) else total + 1  # a round of one stop, or none
-        h, x, y = self.rounds(2)
+        rounds, known = Rounds(self), None
+        shuffled = lambda: rng.sample(self.all, self.n)
         fits = lambda stops: self.round_length(stops) <= self.limit
         while best > max(self.weight):
-            stops = self.next_stops(h, x, y)
+            if best != known:
+                known = best
+                rounds.at_least(math.ceil(total / max(best - 1, 1)))
+                for c in self.all:
+                    rounds.force(self.grown((), best - 1, sorted(self.all, key=lambda i: -self.dist[c][i])))
+            stops = rounds.next()
             if stops is None:
                 break
             found = self.division(stops, best - 1)
             if found is None:  # perhaps with more stops that fit
-                stops = self.grown(stops, best - 1, rng, fits)
+                stops = self.grown(stops, best - 1, shuffled(), fits)
                 more = [i for i in self.all if i not in stops and fits(stops | {i})]
                 found = self.division(stops | {more[0]}, best - 1) if more else None
             if found is not None:
                 best = found
-                h.addConstr(sum(y) >= math.ceil(total / max(best - 1, 1)))
                 continue
-            for _ in range(4):
-                most = self.grown(stops, best - 1, rng, lambda _: True)
-                h.addConstr(sum(y[i] for i in self.all if i not in most) >= 1)
+            for _ in range(8):
+                rounds.force(self.grown(stops, best - 1, shuffled()))
         return None if best > total else best
+
+
+class Rounds:
+    """The program of the rounds."""
+
+    def __init__(self, instance):
+        self.instance, self.all, dist = instance, instance.all, instance.dist
+        self.h = program()
+        self.h.setOptionValue("objective_target", instance.limit + TINY)
+        self.y = [self.h.addBinary() for _ in self.all]
+        self.x = {(i, j): self.h.addIntegral(lb=0, ub=2, obj=dist[i][j]) for i in self.all for j in range(i)}
+        for i in self.all:
+            self.h.addConstr(sum(self.edge(i, j) for j in self.all if j != i) == 2 * self.y[i])
+            for j in range(i):
+                self.h.addConstr(self.x[i, j] <= 2 * self.y[i])
+                self.h.addConstr(self.x[i, j] <= 2 * self.y[j])
+        self.h.addConstr(sum(dist[i][j] * x for (i, j), x in self.x.items()) <= instance.limit + TINY)
+        self.at_least(2)
+        self.forced = []  # sets that have a stop
+        self.left = set()  # those that a round is known to leave
+
+    def edge(self, i, j):
+        return self.x[max(i, j), min(i, j)]
+
+    def leaving(self, inside):
+        """The edges between a set and the rest."""
+        return sum(self.edge(i, j) for i in inside for j in self.all if j not in inside)
+
+    def at_least(self, stops):
+        self.h.addConstr(sum(self.y) >= stops)
+
+    def force(self, most):
+        """Adds that there is a stop outside of the given ones."""
+        fresh = frozenset(self.all) - most
+        if any(other <= fresh for other in self.forced):
+            return
+        self.h.addConstr(sum(self.y[i] for i in fresh) >= 1)
+        for other in self.forced:
+            if not other & fresh:
+                for inside in {other, fresh} - self.left:
+                    self.left.add(inside)
+                    self.h.addConstr(self.leaving(inside) >= 2)
+        self.forced.append(fresh)
+
+    def next(self):
+        """Stops of a round within the limit that no constraint excludes; None when there are none."""
+        while True:
+            if self.instance.run(self.h) == highspy.HighsModelStatus.kInfeasible:
+                return None
+            value = self.h.getSolution().col_value
+            if self.h.getInfo().objective_function_value > self.instance.limit + 2 * TINY:
+                return None
+            stops = [i for i in self.all if value[self.y[i].index] > 0.5]
+            pieces = parts(stops, lambda i, j: value[self.edge(i, j).index] > 0.5)
+            if len(pieces) == 1:
+                return stops
+            for piece in pieces:
+                other = next(s for s in stops if s not in piece)
+                for i in piece:
+                    self.h.addConstr(self.leaving(piece) >= 2 * self.y[i] + 2 * self.y[other] - 2)
 
 
 def parts(nodes, joined):
