@@ -243,7 +243,7 @@ func TestJoin(t *testing.T) {
 			}
 			c.check(hands...)
 			t.Logf("let in with step %d, a share from step %d on", first, gave)
-			if first == 0 || gave != first+1 {
+			if first == 0 || gave <= first || gave > first+maxQueue+2 { // then the others wait for it
 				t.Errorf("its first step is %d and its first share in step %d", first, gave)
 			}
 		})

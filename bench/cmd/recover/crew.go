@@ -116,6 +116,29 @@ func (p *proc) await(patience time.Duration, what string, wanted func(line) bool
 	}
 }
 
+// timedStep is a step and the milliseconds since the one before.
+type timedStep struct {
+	line
+	took float64
+}
+
+// steps are those that followed another.
+func (p *proc) steps() (all []timedStep) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var before line
+	for _, l := range p.lines {
+		if l.Event != "" {
+			continue
+		}
+		if before.Step+1 == l.Step && before.Step > 0 {
+			all = append(all, timedStep{l, float64(l.At-before.At) / 1e6})
+		}
+		before = l
+	}
+	return all
+}
+
 // latest is the last step.
 func (p *proc) latest() line {
 	p.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"millrace.dev/cluster"
@@ -18,6 +19,7 @@ import (
 type hunt struct {
 	workers, kills, elements int
 	authority, aim           string
+	apart                    bool // each worker is told that it has a machine of its own
 	seed                     uint64
 	tell                     func(any)
 
@@ -105,7 +107,11 @@ func (h *hunt) begin() error {
 func (h *hunt) member() group.Member {
 	name := fmt.Sprint("w", h.born)
 	h.born++
-	return group.Member{ID: group.NewID(), Name: name, Addr: "unix:" + filepath.Join(h.dir, name), Host: group.ThisHost()}
+	m := group.Member{ID: group.NewID(), Name: name, Addr: "unix:" + filepath.Join(h.dir, name), Host: group.ThisHost()}
+	if h.apart {
+		m.Host += " of " + name
+	}
+	return m
 }
 
 func (h *hunt) start(s spec) error {
@@ -325,21 +331,53 @@ func (h *hunt) end() error {
 	if err != nil {
 		return errors.Join(errors.New("the replay differs"), err)
 	}
-	t.Step, t.Compute, t.Reduce = h.usual()
+	t.Quiet, t.Compute, t.Reduce = h.usual()
+	t.Step = median(slices.Clone(t.Quiet))
+	t.Entering, t.Following = h.joins()
 	h.tell(t)
 	return nil
 }
 
 // usual is what undisturbed steps take, in milliseconds.
-func (h *hunt) usual() (step, compute, reduce float64) {
-	var steps, computes, reduces []float64
+func (h *hunt) usual() (steps []float64, compute, reduce float64) {
+	var computes, reduces []float64
 	for i, l := range h.quiet {
 		computes, reduces = append(computes, l.Compute), append(reduces, l.Reduce)
 		if i > 0 && h.quiet[i-1].Step == l.Step+1 { // the newest come first
 			steps = append(steps, float64(h.quiet[i-1].At-l.At)/1e6)
 		}
 	}
-	return median(steps), median(computes), median(reduces)
+	return steps, median(computes), median(reduces)
+}
+
+// joins is what steps of members took in which newcomers were let in, and those after that until the newcomers took a
+// share, in milliseconds.
+func (h *hunt) joins() (entering, following []float64) {
+	for _, newcomer := range h.all[h.workers:] {
+		share, ok := newcomer.find(func(l line) bool { return l.Event == "" && l.Weight > 0 })
+		if !ok {
+			continue
+		}
+		for _, p := range h.all {
+			view, ok := p.find(func(l line) bool {
+				return l.Event == eventView && slices.Contains(strings.Split(l.Err, ", "), newcomer.name+" has joined")
+			})
+			if !ok {
+				continue
+			}
+			first := true
+			for _, l := range p.steps() {
+				switch {
+				case l.Epoch != view.Epoch || l.Step >= share.Step:
+				case first:
+					entering, first = append(entering, l.took), false
+				default:
+					following = append(following, l.took)
+				}
+			}
+		}
+	}
+	return entering, following
 }
 
 func median(v []float64) float64 {

@@ -29,6 +29,7 @@ func main() {
 		flags.IntVar(&h.elements, "elements", 25_000_000, "of the gradient")
 		flags.StringVar(&h.authority, "authority", "service", "service or majority")
 		flags.StringVar(&h.aim, "aim", "random", "random, reduce, token, view, join or freeze")
+		flags.BoolVar(&h.apart, "apart", false, "as if each worker had a machine of its own: over sockets")
 		flags.Uint64Var(&h.seed, "seed", 1, "of what is random")
 		_ = flags.Parse(os.Args[2:]) // exits on an error
 		err = h.run()
@@ -72,14 +73,19 @@ type kill struct {
 
 // total is about all kills of a run.
 type total struct {
-	Type     string  `json:"type"` // total
-	Steps    int     `json:"steps"`
-	Samples  uint64  `json:"samples"`
-	Step     float64 `json:"step"`     // median milliseconds of an undisturbed step
-	Compute  float64 `json:"compute"`  // of its computation
-	Reduce   float64 `json:"reduce"`   // from the last part of the gradient to the commit
-	Version  string  `json:"version"`  // of the peer
-	Verified string  `json:"verified"` // what was checked; a failed check is an error
+	Type    string  `json:"type"` // total
+	Steps   int     `json:"steps"`
+	Samples uint64  `json:"samples"`
+	Step    float64 `json:"step"`    // median milliseconds of an undisturbed step
+	Compute float64 `json:"compute"` // of its computation
+	Reduce  float64 `json:"reduce"`  // from the last part of the gradient to the commit
+	// Milliseconds of steps of members: undisturbed ones, those in which a newcomer is let in, and those between that and
+	// the first one of which it takes a share.
+	Quiet     []float64 `json:"quiet,omitempty"`
+	Entering  []float64 `json:"entering,omitempty"`
+	Following []float64 `json:"following,omitempty"`
+	Version   string    `json:"version"`  // of the peer
+	Verified  string    `json:"verified"` // what was checked; a failed check is an error
 }
 
 // tell prints a result.
