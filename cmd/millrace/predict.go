@@ -115,24 +115,38 @@ func predict(model string, files []string, top int, invert bool) (list []predict
 		if invert {
 			swapLight(samples)
 		}
-		row := 0
-		for sample := range slices.Chunk(samples, shape.Elems()) {
-			found := prediction{Image: path}
-			if row++; rows {
-				found = prediction{Table: path, Row: row}
-			}
-			if !tables && m.LooksInverted(sample) {
-				found.Note = "its ground is as light as that of the training images was dark, or the other way round; --invert swaps light and dark"
-			}
-			probabilities, err := p.Predict(sample)
-			if err != nil {
-				return nil, nil, err
-			}
-			found.Guesses = m.Best(probabilities, top)
-			list = append(list, found)
+		found, err := guess(m, p, samples, top)
+		if err != nil {
+			return nil, nil, err
 		}
+		for i := range found {
+			if rows {
+				found[i].Table, found[i].Row = path, i+1
+			} else {
+				found[i].Image = path
+			}
+		}
+		list = append(list, found...)
 	}
 	return list, bad, nil
+}
+
+// guess names samples that stand one after the other.
+func guess(m *saved.Model, p *saved.Predictor, samples []float32, top int) ([]prediction, error) {
+	var list []prediction
+	shape := m.Net.InputShape(0)
+	for sample := range slices.Chunk(samples, shape.Elems()) {
+		probabilities, err := p.Predict(sample)
+		if err != nil {
+			return nil, err
+		}
+		found := prediction{Guesses: m.Best(probabilities, top)}
+		if len(shape) == 3 && m.LooksInverted(sample) {
+			found.Note = "its ground is as light as that of the training images was dark, or the other way round; --invert swaps light and dark"
+		}
+		list = append(list, found)
+	}
+	return list, nil
 }
 
 // readSamples reads the samples in a file, one after the other: rows, or an image.
