@@ -501,9 +501,12 @@ func (f *fleet) end(survivors ...*proc) []steplog.Record {
 	return f.finish(survivors...)
 }
 
+// everything says whether faults are to be shown in all their forms, and for long.
+func everything() bool { return os.Getenv("MILLRACE_FAULTS") != "" || os.Getenv("CI") == "true" }
+
 // all marks a case that runs where everything does.
 func all(t *testing.T) {
-	if os.Getenv("MILLRACE_FAULTS") == "" && os.Getenv("CI") != "true" {
+	if !everything() {
 		t.Skip("set MILLRACE_FAULTS=1 or CI=true")
 	}
 }

@@ -545,7 +545,7 @@ func TestViewChanges(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	rounds := 60
-	if os.Getenv("MILLRACE_FAULTS") != "" {
+	if everything() {
 		rounds = 500
 	}
 	c := newCrew(t, 2)

@@ -26,7 +26,7 @@ func TestStatusInWords(t *testing.T) {
 			situation{Status: at16, member: true, reported: true, slow: "w2", missing: "gradients between elements 0 and 9", now: now, heard: now.Add(-200 * time.Millisecond)},
 			"reducing step 17", "for w2: gradients between elements 0 and 9; it was heard 0.2 s ago",
 		},
-		{situation{Status: at16, member: true, reported: true, missing: "own part of the sum"}, "reducing step 17", "for own part of the sum"},
+		{situation{Status: at16, member: true, reported: true, missing: "its own part of the sum"}, "reducing step 17", "for its own part of the sum"},
 		{situation{Status: at16, member: true, reported: true, draining: true}, "reducing step 17", "for what is left of the reduction in the view before"},
 		{situation{Status: at16, member: true, reported: true, reduced: true, changing: "w1 to have step 17 reduced"}, "committing step 17", "for w1 to have step 17 reduced"},
 		{situation{Status: at16, member: true, changes: true, changing: "view 3 to change without w1", slow: "w2"}, "computing step 17", "for view 3 to change without w1"},

@@ -100,7 +100,7 @@ func (c *console) runAgent(ctx context.Context, h *agent.Host) error {
 		return err
 	}
 	return c.result(s, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%d of %d workers have ended well\n", s.Workers-s.Lost, s.Workers)
+		_, err := fmt.Fprintf(w, "%d of %s ended well\n", s.Workers-s.Lost, plural(s.Workers, "worker"))
 		return err
 	})
 }

@@ -54,7 +54,11 @@ func groupStatusCommand(c *console) *cobra.Command {
 }
 
 func printStatus(w io.Writer, s crew.Status) error {
-	fmt.Fprintf(w, "%s: %d of %d workers on this machine", s.Run, len(s.Workers), s.Target)
+	if s.Target == 0 {
+		fmt.Fprintf(w, "%s: the last %s on this machine", s.Run, plural(len(s.Workers), "worker"))
+	} else {
+		fmt.Fprintf(w, "%s: %d of %s on this machine", s.Run, len(s.Workers), plural(s.Target, "worker"))
+	}
 	if s.Missing != "" {
 		fmt.Fprintf(w, " (missing %s)", s.Missing)
 	}

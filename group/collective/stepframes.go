@@ -194,7 +194,7 @@ func (s *Step) Waiting() (rank int, what string) {
 		}
 	}
 	if unready > 0 {
-		return -1, fmt.Sprintf("own gradients: %d of %d chunks are not ready", unready, len(s.ready))
+		return -1, fmt.Sprintf("its own gradients: %d of %d chunks are not ready", unready, len(s.ready))
 	}
-	return s.left, fmt.Sprintf("%d of %d segments from rank %d on the left", s.missing, s.total, s.left)
+	return s.left, fmt.Sprintf("%d of %d parts of the sum that it passes on", s.missing, s.total)
 }

@@ -185,11 +185,10 @@ func (w *whole) Waiting() (rank int, what string) {
 	case !running:
 		return -1, "nothing: no step is being reduced"
 	case ready < len(w.cfg.Gradients) || c == nil:
-		return -1, fmt.Sprintf("own gradients: %d of %d elements are ready", ready, len(w.cfg.Gradients))
+		return -1, fmt.Sprintf("its own gradients: %d of %d elements are ready", ready, len(w.cfg.Gradients))
 	}
-	ranks, what := c.Waiting()
-	if len(ranks) == 0 {
-		return -1, what
+	if ranks, _ := c.Waiting(); len(ranks) > 0 {
+		return ranks[0], "its part of the sum"
 	}
-	return ranks[0], what
+	return -1, "its own part of the sum"
 }

@@ -363,7 +363,7 @@ func (t *Team) Waiting() (rank int, what string) {
 	for block, left := range t.left {
 		if left > 0 {
 			lo, hi := t.layout.bounds(block)
-			return -1, fmt.Sprintf("own gradients between elements %d and %d", lo, hi)
+			return -1, fmt.Sprintf("its own gradients between elements %d and %d", lo, hi)
 		}
 	}
 	for rank, b := range t.boards {
@@ -379,5 +379,5 @@ func (t *Team) Waiting() (rank int, what string) {
 			return rank, "its part of the sum"
 		}
 	}
-	return -1, "own part of the sum"
+	return -1, "its own part of the sum"
 }
