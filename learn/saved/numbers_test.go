@@ -13,7 +13,7 @@ import (
 )
 
 // distances has two inputs, one of them words, and two outputs without classes.
-func distances(t *testing.T) *saved.Model {
+func distances(t testing.TB) *saved.Model {
 	t.Helper()
 	x, words := nn.Input("x", 2), nn.Indices("words", 1)
 	h := nn.Concat{}.On(x, nn.Flatten{}.On(nn.Embedding{Rows: 4, Dim: 2}.On(words)))
