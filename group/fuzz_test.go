@@ -65,6 +65,31 @@ func frames(list ...any) (b []byte) {
 	return b
 }
 
+// feed gives a handler frames until it refuses one.
+func feed(t *testing.T, h fabric.Handler, c fabric.Conn, text []byte) error {
+	for len(text) >= 5 {
+		head := fabric.Header{Type: text[0], Epoch: uint64(text[1]), Step: uint64(text[2])}
+		n := min(int(binary.LittleEndian.Uint16(text[3:])), len(text)-5)
+		head.Length = uint32(n)
+		var body []byte
+		if n > 0 {
+			var err error
+			if body, err = h.Body(c, head); err != nil {
+				return err
+			}
+			if len(body) != n {
+				t.Fatalf("room for %d of %d bytes", len(body), n)
+			}
+			copy(body, text[5:5+n])
+		}
+		if err := h.Frame(c, head, body); err != nil {
+			return err
+		}
+		text = text[5+n:]
+	}
+	return nil
+}
+
 // FuzzLink throws frames at a worker, of strangers, members and joiners: it closes the connection or
 // does what they say, and lives on.
 func FuzzLink(f *testing.F) {
@@ -101,24 +126,7 @@ func FuzzLink(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for len(text) >= 5 {
-			head := fabric.Header{Type: text[0], Epoch: uint64(text[1]), Step: uint64(text[2])}
-			n := min(int(binary.LittleEndian.Uint16(text[3:])), len(text)-5)
-			var body []byte
-			if head.Length = uint32(n); n > 0 {
-				if body, err = h.Body(c, head); err != nil {
-					break
-				}
-				if len(body) != n {
-					t.Fatalf("room for %d of %d bytes", len(body), n)
-				}
-				copy(body, text[5:5+n])
-			}
-			if err = h.Frame(c, head, body); err != nil {
-				break
-			}
-			text = text[5+n:]
-		}
+		err = feed(t, h, c, text)
 		w.Status() // the loop has handled everything
 		h.Closed(c, err)
 		w.Status()

@@ -111,6 +111,33 @@ func TestOtherPlan(t *testing.T) {
 	}
 }
 
+// TestMisfitHasNoSay: a member with another vector takes all others for those that do not fit; they do not believe it.
+func TestMisfitHasNoSay(t *testing.T) {
+	self, peer, third := Member{ID: 7, Name: "self", Addr: "unix:/self"}, Member{ID: 8, Name: "peer", Addr: "unix:/peer"}, Member{ID: 9, Name: "third", Addr: "unix:/third"}
+	network := &nets{}
+	w, err := Start(context.Background(), Config{
+		Group: "test", Self: self, Founders: []Member{self, peer, third}, Network: network, Elements: 16, Data: Data{Samples: 10, Batch: 2},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close() //nolint:errcheck // the test is over
+	c := &sink{}
+	h, err := network.accept(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := frames(typeHello, hello{Group: "test", From: peer, Plan: 1}, typeMisfit, PlanError{Member: "third", Rank: 2, What: "elements"}, typePlan, planMessage{Elements: 3})
+	if err := feed(t, h, c, said); err != nil {
+		t.Fatal(err)
+	}
+	w.Status() // the loop has handled everything
+	var plan *PlanError
+	if _, err := w.Begin(context.Background()); !errors.As(err, &plan) || plan.Member != "peer" {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestNonFinite: a gradient that is not a number makes all skip the step, and its owner is named.
 func TestNonFinite(t *testing.T) {
 	for _, hosts := range []int{1, 3} {

@@ -80,6 +80,9 @@ func (lp *loop) misfits(l *link, body []byte) {
 		l.conn.Close(fmt.Errorf("a PlanError that cannot be read: %w", err))
 		return
 	}
+	if l.peer.Load().Plan != lp.w.plan {
+		return // it is the one that does not fit, and sends its own plan
+	}
 	if lp.mesh.view.Has(l.to) && e.Member != lp.self.Name {
 		lp.misfit(&e)
 	}
