@@ -336,7 +336,7 @@ func (lp *loop) complete(incarnation int) {
 
 // grace is how long after that a joiner keeps steps from their commit, as its state may come at any moment:
 // then it takes a share of the next one and need not keep the result.
-const grace = 50 * time.Millisecond
+const grace = 150 * time.Millisecond
 
 // mayFollow says whether a joiner lets the group go on without its state: once all of it is copied, and its
 // grace is over.

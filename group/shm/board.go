@@ -69,6 +69,3 @@ func (b board) done(tag uint64) (done, finite bool) {
 	v := b[boardDone].Load()
 	return come(v>>1, tag), v&1 == 0
 }
-
-// fresh says whether no step was ever done.
-func (b board) fresh() bool { return b[boardDone].Load() == 0 }

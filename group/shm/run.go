@@ -17,6 +17,7 @@ func (t *Team) run() {
 			return
 		}
 		facts, err := t.reduce(tag)
+		t.results = t.results || err == nil
 		if err != nil {
 			t.Cancel(err)
 		}

@@ -57,12 +57,12 @@ type remains struct {
 	share   *share // nil: it has none, or has given it back
 }
 
-// leave takes what a team leaves. A share in which no step was completed can serve another view: nobody has a result
-// in it, and the words on its board mean nothing in another epoch. One that holds a result is never used again, as somebody
-// who is cut off, or has left, may still read that.
-func (s *stock) leave(r remains, fresh bool) {
+// leave takes what a team leaves. A share can serve another view where this member has completed no step: then none
+// counts that anybody else has, and the words on its board mean nothing in another epoch. One that holds a result is
+// never used again, as somebody who is cut off, or has left, may still read that.
+func (s *stock) leave(r remains, again bool) {
 	s.mu.Lock()
-	if fresh && !s.closed && r.share != nil && (s.spare == nil || len(s.spare.mem) < len(r.share.mem)) {
+	if again && !s.closed && r.share != nil && (s.spare == nil || len(s.spare.mem) < len(r.share.mem)) {
 		s.spare, r.share = r.share, s.spare
 	}
 	s.waste = append(s.waste, r)

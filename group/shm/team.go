@@ -75,6 +75,7 @@ type Team struct {
 	parts   [][]float32 // stripes of g by rank
 	weights []float32   // by rank
 	facts   reduce.Facts
+	results bool // a step was completed
 }
 
 var _ reduce.Reducer = (*Team)(nil)
@@ -188,7 +189,7 @@ func (t *Team) leave() {
 			left.fds = append(left.fds, fd)
 		}
 	}
-	t.stock.leave(left, t.share != nil && t.boards[t.config.Rank].fresh())
+	t.stock.leave(left, !t.results)
 	t.fds, t.shown, t.vectors, t.share = nil, nil, nil, nil
 }
 
