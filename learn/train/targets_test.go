@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -343,9 +344,9 @@ func (cube) Build(b *nn.Builder, in []*graph.Value) []*graph.Value {
 	return b.Graph.Apply("train_test_cube", nil, in...)
 }
 
-// TestOperationOfOnesOwn trains through an operation from outside, on both engines.
-func TestOperationOfOnesOwn(t *testing.T) {
-	err := graph.Register(graph.OpDef{
+// registerCube makes the operation known, once in a process.
+var registerCube = sync.OnceValue(func() error {
+	return graph.Register(graph.OpDef{
 		Name:  "train_test_cube",
 		Infer: func(in []graph.Spec, _ any) ([]graph.Spec, error) { return in, nil },
 		VJP: func(g *graph.Graph, n *graph.Node, dy []*graph.Value) []*graph.Value {
@@ -358,6 +359,11 @@ func TestOperationOfOnesOwn(t *testing.T) {
 			return nil
 		},
 	})
+})
+
+// TestOperationOfOnesOwn trains through an operation from outside, on both engines.
+func TestOperationOfOnesOwn(t *testing.T) {
+	err := registerCube()
 	if err != nil {
 		t.Fatal(err)
 	}
