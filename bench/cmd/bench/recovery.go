@@ -47,15 +47,23 @@ type recoveryTotal struct {
 	Samples               uint64
 	Step, Compute, Reduce float64
 	Version, Verified     string
+
+	Quiet, Entering, Following []float64
 }
 
 const (
 	torchrun = "torchrun"
 	frozen   = "n=4/service/freeze" // workers are stopped, not killed: their silence tells, not the end of their connections
+	sockets  = "sockets/n=4"        // workers share no memory, as if each had a machine of its own
 )
 
-// gradientBytes is the size of the gradient that the workers reduce.
-const gradientBytes = 100e6
+const (
+	// gradientBytes is the size of the gradient that the workers reduce.
+	gradientBytes = 100e6
+	// socketBytes is what three survivors on a ring move at least, all on this machine: each sends two thirds of
+	// the vector twice, which is copied into a socket and out of it, and reads its own gradients.
+	socketBytes = (3*2*2./3*4 + 3) * gradientBytes
+)
 
 func (b *recoveryBench) list() []deaths {
 	ours := func(name string, n, kills, quick int, authority, aim string) deaths {
@@ -74,7 +82,9 @@ func (b *recoveryBench) list() []deaths {
 		ours("n=4/service/view", 4, 5, 1, "service", "view"),
 		ours("n=4/service/join", 4, 5, 1, "service", "join"),
 		ours(frozen, 4, 2, 1, "service", "freeze"),
+		ours(sockets, 4, 6, 2, "service", "random"),
 	}
+	all[len(all)-1].args = append(all[len(all)-1].args, "-apart")
 	if b.quick {
 		all[1].kills = 1
 	}
@@ -161,6 +171,11 @@ func (b *recoveryBench) rows(limits *harness.Limits) {
 			b.spread(name, o.all(), 1000)
 			continue
 		}
+		if name == sockets {
+			b.spread(name, o.all(), 1e3*limits.Seconds(len(b.cpus), 0, socketBytes, int(socketBytes)))
+			b.steps(name, o)
+			continue
+		}
 		ours = append(ours, o.kills...)
 		for _, k := range o.kills {
 			phases[k.Phase] = append(phases[k.Phase], k.All)
@@ -188,6 +203,9 @@ func (b *recoveryBench) rows(limits *harness.Limits) {
 		}
 	}
 	b.parts(ours)
+	for _, group := range []string{"n=4", "n=8"} {
+		b.joining(group)
+	}
 	steps := 0
 	for _, name := range b.order {
 		for _, t := range b.hunts[name].totals {
@@ -202,6 +220,8 @@ func (b *recoveryBench) rows(limits *harness.Limits) {
 		"a model of 25 M parameters (100 MB of gradient), all workers on this machine, each a process; the survivors are the same processes before and after",
 		"random: at an instant drawn evenly over 400 ms; reduce, token, view: the worker kills itself as it sends such a frame; view and join kill two: one more while the others agree on the view without the first, or while the one before is replaced",
 		"freeze: the worker is stopped with SIGSTOP, which counts as death after a second of silence: that second is the limit",
+		"sockets: each worker is told that it has a machine of its own, and all share this one: the gradients go round a ring of Unix sockets, and a death is seen when the dead one's connections end, after its memory is gone; these kills are not among all",
+		"step while one joins: of members, from the commit before a newcomer is let in to the last one before it takes a share; in the first of them (it is let in) the view changes and the step under way is reduced again",
 		fmt.Sprintf("every run was replayed serially from the step logs, %d steps in all: the same bits as on all survivors, and each sample used exactly once", steps),
 		"the machine's limit is one reduction over the survivors at the speed of the memory, everything else in no time")
 }
@@ -235,6 +255,35 @@ func (b *recoveryBench) steps(name string, o *outcome) {
 	b.report.Rows = append(b.report.Rows, figure(name+"/step", "ms", harness.Median(step)))
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: of an undisturbed step's %.0f ms, %.0f ms are computation and %.0f ms the rest of the reduction and the commit",
 		name, harness.Median(step), harness.Median(compute), harness.Median(reduce)))
+}
+
+// joining adds what steps of members take while a newcomer's state is on its way, beside undisturbed ones.
+func (b *recoveryBench) joining(group string) {
+	var quiet, entering, following []float64
+	for _, name := range []string{group + "/service", group + "/majority"} {
+		if o := b.hunts[name]; o != nil {
+			for _, t := range o.totals {
+				quiet, entering, following = append(quiet, t.Quiet...), append(entering, t.Entering...), append(following, t.Following...)
+			}
+		}
+	}
+	for _, s := range []struct {
+		name  string
+		steps []float64
+	}{{"one joins", append(slices.Clone(entering), following...)}, {"it is let in", entering}, {"its state comes", following}} {
+		for _, q := range []struct {
+			name string
+			at   float64
+		}{{"p50", 0.5}, {"p99", 0.99}} {
+			if len(s.steps) == 0 {
+				continue
+			}
+			row := figure(fmt.Sprintf("%s/step while %s (%d)/%s", group, s.name, len(s.steps), q.name), "ms", harness.Quantile(s.steps, q.at))
+			row.Peer, row.Who = harness.Quantile(quiet, q.at), "ours, undisturbed"
+			row.Ratio = row.Ours / row.Peer
+			b.report.Rows = append(b.report.Rows, row)
+		}
+	}
 }
 
 // parts adds where the time goes.
