@@ -24,6 +24,11 @@ func TestRecoversFromDeaths(t *testing.T) {
 		in := sample(t, []string{"square", "c", "h", "ring"}[seed%4], 300, 300, "uniform", seed)
 		w := network(t, in, Options{Seed: seed, Loss: 0.05})
 		w.run(t, 2)
+		if seed%2 == 0 { // in the middle of an epoch rather than with a wave under way
+			if err := w.Run(w.Now() + epoch/2); err != nil {
+				t.Fatal(err)
+			}
+		}
 		random := rand.New(rand.NewPCG(seed, 7))
 		killed := 0
 		for killed < 30 {
@@ -91,6 +96,9 @@ func TestTourAmongTheDead(t *testing.T) {
 	in := sample(t, "square", 200, 250, "uniform", 3)
 	w := network(t, in, Options{Seed: 3, Loss: 0.05, Epoch: 900_000})
 	w.run(t, 1)
+	if err := w.Run(w.Now() + 300_000); err != nil { // no wave is under way
+		t.Fatal(err)
+	}
 	killed := 0
 	for i := range in.Sensors {
 		if v := w.View(i); v.Core && !v.Root && killed < 3 {
@@ -229,9 +237,9 @@ func TestRotationByEnergy(t *testing.T) {
 		w := network(t, in, Options{Seed: 4, Epoch: 20_000})
 		left := make([]float64, 150)
 		for i := range left {
-			left[i] = 1000
+			left[i] = 400
 		}
-		for range 25 {
+		for range 40 {
 			w.run(t, 1)
 			for i := range left {
 				v := w.View(i)
@@ -241,7 +249,7 @@ func TestRotationByEnergy(t *testing.T) {
 					left[i] -= float64(v.Load)
 				}
 				if tell {
-					w.SetEnergy(i, uint8(255*max(left[i], 0)/1000))
+					w.SetEnergy(i, uint8(255*max(left[i], 0)/400))
 				}
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 // What the distributed protocol is tried on.
 const (
-	nodesEpochs = 20
+	nodesEpochs = 40
 	nodesLoss   = 0.05
 	nodesDeaths = 30 // of 300
 )

@@ -1,9 +1,13 @@
 package node
 
-// Make gives the node packets of its own to be collected.
+// Make gives the node packets of its own to be collected. One that leaves them to the sink greets its parent instead of sending
+// them there: so it finds out whether that one is still alive.
 func (n *Node) Make(now Time, packets uint32) {
 	n.held += packets
 	n.flush(now)
+	if n.ready && n.parent != Nobody && (n.core || n.upCore) {
+		n.send(Message{Kind: Hello, To: n.parent})
+	}
 }
 
 // flush hands packets on to the parent, unless that is a stop or this node is one: then they wait for the sink.

@@ -1,64 +1,28 @@
 package node
 
-// How the root gets to the middle of the load. The first wave, from the initiator, adds up loads by rank. When more than half of
-// the load lies behind one of its neighbours (see sides.go), MEDIAN_TOKEN goes there and on along the heaviest children as far as
-// half of the load lies; where it ends is the root of the first real wave. From then on the root moves by one hop an epoch as long as
-// that is sure to be better. REROOT turns the way around each time.
+// How the root gets to the middle of the load. When clearly more than half of the load lies behind a child of the root,
+// MEDIAN_TOKEN goes there and on as long as half of the load lies behind a child. Where it ends is the root of the next wave. REROOT turns the way around.
+
+// moveAt is the percentage of the whole load that must lie behind a child for the root to move; more than
+// half, so that it does not wander.
+const moveAt = 55
 
 // gather is called at the root when all loads are in.
 func (n *Node) gather(now Time) {
-	if n.gathered {
-		return
-	}
-	n.gathered = true
-	to := Nobody
-	if n.cfg.Roam {
-		to = n.better()
-	}
-	if !n.quick() {
-		n.moveTo = to
+	if !n.gathered {
+		n.gathered = true
 		n.chooseThreshold(now)
-		return
 	}
-	n.next = n.guess()
-	if to == Nobody {
-		n.startWave(now, n.next)
-		return
-	}
-	n.send(Message{Kind: MedianToken, To: to, Load: n.load(), Lo: n.next.lo, Hi: n.next.hi, B: n.next.aim, Hops: n.halfWay()})
 }
 
-// guess is the plan of the first wave that balances loads: stops share the load, and each one's share comes from a few sides.
-func (n *Node) guess() plan {
-	share := n.load()/(n.cfg.Budget+1) + 1
-	return plan{lo: share/8 + 1, hi: 2*share + Buckets, aim: share / 2}
-}
-
-// halfWay is the rank up to which half of the load lies; within a bucket loads are taken to lie evenly.
-func (n *Node) halfWay() uint16 {
-	hist, whole, sum := n.hist(), uint64(0), uint64(0)
-	for _, load := range hist {
-		whole += uint64(load)
-	}
-	for k, load := range hist {
-		if load > 0 && 2*(sum+uint64(load)) >= whole {
-			first := uint64(1) << k / 2
-			return uint16(first + first*(whole-2*sum)/(2*uint64(load)))
-		}
-		sum += uint64(load)
-	}
-	return 0
-}
-
-// heaviest is the child with the largest load.
-func (n *Node) heaviest() ID {
-	best, load := Nobody, uint32(0)
+// behind is the child behind which more than the given percentage of the whole load lies, Nobody when there is none.
+func (n *Node) behind(percent, whole uint32) ID {
 	for i := range n.children {
-		if c := &n.children[i]; c.load > load {
-			best, load = c.id, c.load
+		if c := &n.children[i]; uint64(c.load)*100 > uint64(whole)*uint64(percent) {
+			return c.id
 		}
 	}
-	return best
+	return Nobody
 }
 
 // token passes the token on, or makes this node the root.
@@ -66,14 +30,26 @@ func (n *Node) token(now Time, m *Message) {
 	if m.Wave != n.wave || m.From != n.parent {
 		return
 	}
-	if to := n.heaviest(); n.rank < m.Hops && to != Nobody {
-		n.send(Message{Kind: MedianToken, To: to, Load: m.Load, Lo: m.Lo, Hi: m.Hi, B: m.B, Hops: m.Hops})
+	p := plan{lo: max(m.Lo, 1), hi: max(m.Hi, 1)}
+	if to := n.behind(50, m.Load); to != Nobody {
+		n.passToken(to, m.Load, p)
 		return
 	}
-	old := n.parent
-	n.parent = Nobody
-	n.send(Message{Kind: Reroot, To: old})
-	n.startWave(now, plan{lo: max(m.Lo, 1), hi: max(m.Hi, 1), aim: m.B})
+	n.lead(now, p)
+}
+
+// lead starts a wave from here and turns the way to the root around.
+func (n *Node) lead(now Time, p plan) {
+	if old := n.parent; old != Nobody {
+		n.parent = Nobody
+		n.neighbour(old).parent = n.cfg.ID
+		n.send(Message{Kind: Reroot, To: old})
+	}
+	n.startWave(now, p)
+}
+
+func (n *Node) passToken(to ID, whole uint32, p plan) {
+	n.send(Message{Kind: MedianToken, To: to, Load: whole, Lo: p.lo, Hi: p.hi})
 }
 
 // turn turns the way around: the child that sends REROOT becomes the parent.
@@ -90,6 +66,7 @@ func (n *Node) turn(m *Message) {
 		}
 	}
 	if old != Nobody {
+		n.neighbour(old).parent = n.cfg.ID
 		n.send(Message{Kind: Reroot, To: old})
 	}
 }

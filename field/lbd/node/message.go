@@ -64,20 +64,20 @@ func (k Kind) Control() bool { return k <= Thresh || k == Repair }
 
 // Flags of messages.
 const (
-	flagQuick   = 1 << iota // the wave only looks for the middle of the load
+	flagScout   = 1 << iota // the first wave, whose tree is not the next one's
+	flagHurry               // somebody is gone, and so may be others: do not wait long for parents
+	flagAgain               // the frame was given up once
 	flagCore                // the sender belongs to the core
-	flagFresh               // THRESH: decide anew, without hysteresis
 	flagSettled             // the sender has joined its parent in this wave
 	flagAsk                 // HELLO: answer me
 	flagRequest             // REPAIR: a wave is wanted, no parent
 	flagUp                  // NEXT_REQ: name your parent
-	flagKept                // the sender belonged to the core of the best tree so far
-	flagKeep                // THRESH: this is the best tree so far
-	flagTry                 // the wave tries changes to the best tree
+	flagReady               // the sender has received THRESH in this wave
+	flagStop                // THRESH: the receiver belongs to the core
 )
 
 // Buckets is the number of buckets of a histogram.
-const Buckets = 16
+const Buckets = 32
 
 // Message is a frame of the protocol. Fields that a kind does not use are zero.
 type Message struct {
@@ -87,25 +87,25 @@ type Message struct {
 	Energy   uint8  // level left, 0 to 255
 	Wave     Wave   //
 	Rank     uint16 // of the sender
-	Hops     uint16 // MEDIAN_TOKEN: rank of the node that it looks for, 0 for the one that it is sent to
 	Load     uint32 // of the sender's subtree, packets a round; MEDIAN_TOKEN: of the whole tree
 	Peer     ID     // JOIN, LOAD, HELLO: the sender's parent; NEXT_REP: the next stop; SINK_BEACON: the stop
 	Lo, Hi   uint32 // range of the histogram; UPLOAD, ACK: sequence numbers
-	B        uint32 // threshold: aimed at (HELLO, JOIN, LOAD) or chosen (THRESH)
-	Mask     uint16 // HELLO, JOIN, LOAD: see sides.go
+	B        uint32 // THRESH: threshold
+	Gate     ID     // gate, top and weak of the sender, see gate.go
+	Top      uint32
+	Weak     uint8
 	Hist     [Buckets]uint16
-	Sides    [Buckets]uint16
 }
 
 func (m *Message) has(flag uint16) bool { return m.Flags&flag != 0 }
 
-// carriesHist tells whether messages of the kind end with histograms.
+// carriesHist tells whether messages of the kind end with a histogram.
 func (k Kind) carriesHist() bool { return k == Join || k == Load || k == Repair }
 
 const (
-	headSize = 1 + 2 + 2 + 2 + 1 + 4 + 2 + 2 + 2 + 4 + 2 + 4 + 4 + 4 + 2
+	headSize = 1 + 2 + 2 + 2 + 1 + 4 + 2 + 2 + 4 + 2 + 4 + 4 + 4 + 2 + 4 + 1
 	// MaxSize is the longest frame in bytes; IEEE 802.15.4 allows 127 with 11 for its own header and checksum.
-	MaxSize = headSize + 4*Buckets
+	MaxSize = headSize + 2*Buckets
 )
 
 // Append encodes the message behind b.
@@ -118,19 +118,17 @@ func (m *Message) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, m.Wave.Seq)
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.Wave.Root))
 	b = binary.LittleEndian.AppendUint16(b, m.Rank)
-	b = binary.LittleEndian.AppendUint16(b, m.Hops)
 	b = binary.LittleEndian.AppendUint32(b, m.Load)
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.Peer))
 	b = binary.LittleEndian.AppendUint32(b, m.Lo)
 	b = binary.LittleEndian.AppendUint32(b, m.Hi)
 	b = binary.LittleEndian.AppendUint32(b, m.B)
-	b = binary.LittleEndian.AppendUint16(b, m.Mask)
+	b = binary.LittleEndian.AppendUint16(b, uint16(m.Gate))
+	b = binary.LittleEndian.AppendUint32(b, m.Top)
+	b = append(b, m.Weak)
 	if m.Kind.carriesHist() {
 		for _, count := range m.Hist {
 			b = binary.LittleEndian.AppendUint16(b, count)
-		}
-		for _, load := range m.Sides {
-			b = binary.LittleEndian.AppendUint16(b, load)
 		}
 	}
 	return b
@@ -146,8 +144,8 @@ func Decode(b []byte) (m Message, err error) {
 	}
 	u16, u32 := binary.LittleEndian.Uint16, binary.LittleEndian.Uint32
 	m = Message{Kind: Kind(b[0]), From: ID(u16(b[1:])), To: ID(u16(b[3:])), Flags: u16(b[5:]), Energy: b[7],
-		Wave: Wave{u32(b[8:]), ID(u16(b[12:]))}, Rank: u16(b[14:]), Hops: u16(b[16:]), Load: u32(b[18:]), Peer: ID(u16(b[22:])),
-		Lo: u32(b[24:]), Hi: u32(b[28:]), B: u32(b[32:]), Mask: u16(b[36:])}
+		Wave: Wave{u32(b[8:]), ID(u16(b[12:]))}, Rank: u16(b[14:]), Load: u32(b[16:]), Peer: ID(u16(b[20:])),
+		Lo: u32(b[22:]), Hi: u32(b[26:]), B: u32(b[30:]), Gate: ID(u16(b[34:])), Top: u32(b[36:]), Weak: b[40]}
 	rest := b[headSize:]
 	if !m.Kind.carriesHist() {
 		if len(rest) != 0 {
@@ -155,12 +153,11 @@ func Decode(b []byte) (m Message, err error) {
 		}
 		return m, nil
 	}
-	if len(rest) != 4*Buckets {
+	if len(rest) != 2*Buckets {
 		return m, ErrFrame
 	}
 	for k := range m.Hist {
 		m.Hist[k] = binary.LittleEndian.Uint16(rest[2*k:])
-		m.Sides[k] = binary.LittleEndian.Uint16(rest[2*Buckets+2*k:])
 	}
 	return m, nil
 }

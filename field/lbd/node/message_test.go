@@ -23,11 +23,12 @@ func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := Message{Kind: Kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind")), From: ID(rapid.Uint16().Draw(t, "from")), To: ID(rapid.Uint16().Draw(t, "to")),
 			Flags: rapid.Uint16().Draw(t, "flags"), Energy: rapid.Uint8().Draw(t, "energy"), Wave: Wave{rapid.Uint32().Draw(t, "seq"), ID(rapid.Uint16().Draw(t, "root"))},
-			Rank: rapid.Uint16().Draw(t, "rank"), Hops: rapid.Uint16().Draw(t, "hops"), Load: rapid.Uint32().Draw(t, "load"), Peer: ID(rapid.Uint16().Draw(t, "peer")),
-			Lo: rapid.Uint32().Draw(t, "lo"), Hi: rapid.Uint32().Draw(t, "hi"), B: rapid.Uint32().Draw(t, "b"), Mask: rapid.Uint16().Draw(t, "mask")}
+			Rank: rapid.Uint16().Draw(t, "rank"), Load: rapid.Uint32().Draw(t, "load"), Peer: ID(rapid.Uint16().Draw(t, "peer")),
+			Lo: rapid.Uint32().Draw(t, "lo"), Hi: rapid.Uint32().Draw(t, "hi"), B: rapid.Uint32().Draw(t, "b"), Gate: ID(rapid.Uint16().Draw(t, "gate")),
+			Top: rapid.Uint32().Draw(t, "top"), Weak: rapid.Uint8().Draw(t, "weak")}
 		if m.Kind.carriesHist() {
 			for k := range m.Hist {
-				m.Hist[k], m.Sides[k] = rapid.Uint16().Draw(t, "hist"), rapid.Uint16().Draw(t, "side")
+				m.Hist[k] = rapid.Uint16().Draw(t, "hist")
 			}
 		}
 		b := m.Append([]byte("x"))

@@ -1,10 +1,5 @@
 package node
 
-import (
-	"math"
-	"math/bits"
-)
-
 // Config is what a node is deployed with.
 type Config struct {
 	ID        ID
@@ -27,6 +22,7 @@ const (
 	tEpoch         // root: next wave
 	tElect         // no wave for long: become root
 	tPlea          // without parent: look again
+	tEnter         // a newer wave has not come by way of the parent
 	timers
 )
 
@@ -40,20 +36,18 @@ type Node struct {
 	parent ID
 	energy uint8
 
-	purpose  uint16 // of the wave: flagQuick, flagTry or 0
+	purpose  uint16 // of the wave: flagScout, flagHurry or 0
 	lo, hi   uint32 // range of the histogram
-	aim      uint32 // threshold that the wave aims at
+	heard    Wave   // the newest one, when that is not the node's yet
+	coming   plan   // of that one
+	goal     ID     // by way of whom it wants to enter that one; Nobody: of anybody
 	next     plan   // root: of the wave after this one
-	moveTo   ID     // root: who shall start the wave after this one
 	saidHi   bool   // HELLO was sent in this wave
 	stage    int    // of asking silent neighbours
 	stageAt  Time   // when it ends
 	poll     Time   // when to ask neighbours that do not settle
 	pollGap  Time
 	joining  ID // the parent that a JOIN is under way to
-	kept     ID // the parent in the best tree so far
-	keptCore bool
-	bestB    uint32 // root: threshold of the best tree so far
 	settled  bool
 	gathered bool   // root: all loads are in
 	told     uint32 // load that the parent knows
@@ -64,6 +58,7 @@ type Node struct {
 	core     bool
 	upCore   bool // the parent belongs to the core
 	known    bool // a threshold was received
+	gate     gate // as of the last threshold
 	ready    bool // in this wave
 	nearby   []neighbour
 	children []child
@@ -82,9 +77,8 @@ type neighbour struct {
 	rank    uint16
 	load    uint32
 	energy  uint8
-	kept    uint32 // load in the best tree so far, 0 when not known
-	mask    uint16
-	core    bool // in the best tree so far
+	core    bool
+	gate    gate
 	settled bool
 	parent  ID
 	nudged  bool // was told of this wave
@@ -92,21 +86,22 @@ type neighbour struct {
 
 // child is a node that joined this one in this wave.
 type child struct {
-	id          ID
-	load        uint32
-	hist, sides [Buckets]uint16
-	core        bool
-	seq         uint32 // of the last packet received from it
+	id   ID
+	load uint32
+	hist [Buckets]uint16
+	core bool
+	seq  uint32 // of the last packet received from it
 }
 
 // New is a node that has just been switched on.
 func New(cfg Config) *Node {
-	return &Node{cfg: cfg, parent: Nobody, energy: 255, joining: Nobody, kept: Nobody, moveTo: Nobody}
+	return &Node{cfg: cfg, parent: Nobody, energy: 255, joining: Nobody, goal: Nobody, gate: gate{id: Nobody}}
 }
 
-// Start announces the node. The initiator starts the first wave when all have done so.
+// Start announces the node, twice. The initiator starts the first wave when all have done so.
 func (n *Node) Start(now Time) {
-	n.send(Message{Kind: Hello, To: Nobody})
+	n.sayHello(now)
+	n.set(tHello, now+n.cfg.Slot)
 	if n.cfg.Initiator {
 		n.set(tEpoch, now+4*n.cfg.Slot)
 	}
@@ -118,9 +113,7 @@ func (n *Node) patience() Time { return n.cfg.Epoch + n.cfg.Epoch/2 + n.jitter(n
 
 // jitter is a number from 0 to below d that depends on the node and the wave, to keep neighbours apart.
 func (n *Node) jitter(d Time) Time {
-	h := (uint64(n.cfg.ID)+1)*0x9e3779b97f4a7c15 ^ uint64(n.wave.Seq)*0xc2b2ae3d27d4eb4f
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	return Time((h ^ h>>29) % uint64(max(d, 1)))
+	return Time(hash(uint32(n.cfg.ID), n.wave.Seq)) % max(d, 1)
 }
 
 // SetEnergy tells the node how much of its battery is left, 0 to 255.
@@ -146,7 +139,7 @@ func (n *Node) NextWake() Time {
 
 // Wake runs the timers that are due.
 func (n *Node) Wake(now Time) {
-	for t, run := range [timers]func(Time){n.sayHello, n.settle, n.join, n.tellLoad, n.uploadToSink, n.nextEpoch, n.elect, n.orphaned} {
+	for t, run := range [timers]func(Time){n.sayHello, n.settle, n.join, n.tellLoad, n.uploadToSink, n.nextEpoch, n.elect, n.orphaned, n.enterAnyhow} {
 		if at := n.timer[t]; at > 0 && at <= now {
 			n.timer[t] = 0
 			run(now)
@@ -169,6 +162,8 @@ func (n *Node) Receive(now Time, m Message) {
 	switch m.Kind {
 	case Hello, Join, Load, Repair:
 		n.status(now, &m)
+	case Thresh:
+		n.note(&m)
 	}
 	if !mine {
 		return
@@ -203,14 +198,23 @@ func (n *Node) Receive(now Time, m Message) {
 	}
 }
 
-// Sent confirms or gives up a unicast of this node.
+// Sent confirms or gives up a unicast of this node. What is given up is sent once more: bad luck is far more frequent than death.
 func (n *Node) Sent(now Time, m Message, ok bool) {
-	if !ok {
+	if !ok && m.To != SinkID {
+		if !m.has(flagAgain) {
+			m.Flags |= flagAgain
+			n.out = append(n.out, m)
+			return
+		}
 		n.forget(m.To)
 	}
 	switch m.Kind {
 	case Join:
 		n.joined(now, &m, ok)
+	case Hello:
+		if !ok && m.To == n.parent && m.Wave == n.wave {
+			n.orphaned(now)
+		}
 	case Upload:
 		n.handedOn(now, &m, ok)
 	case Load, Repair:
@@ -220,8 +224,8 @@ func (n *Node) Sent(now Time, m Message, ok bool) {
 			n.orphaned(now)
 		}
 	case MedianToken:
-		if !ok && n.isRoot() && m.Wave == n.wave {
-			n.startWave(now, n.next)
+		if !ok && m.Wave == n.wave {
+			n.lead(now, plan{lo: m.Lo, hi: m.Hi})
 		}
 	case Thresh:
 		if !ok {
@@ -233,24 +237,25 @@ func (n *Node) Sent(now Time, m Message, ok bool) {
 // send queues a message from this node with its state filled in.
 func (n *Node) send(m Message) {
 	m.From, m.Energy, m.Wave, m.Rank = n.cfg.ID, n.energy, n.wave, n.rank
+	m.Gate, m.Top, m.Weak = n.gate.id, n.gate.top, n.gate.weak
 	if n.core {
 		m.Flags |= flagCore
 	}
 	switch m.Kind {
 	case Hello, Join, Load, Repair:
-		m.Load, m.Lo, m.Hi, m.B, m.Mask = n.load(), n.lo, n.hi, n.aim, n.mask()
+		m.Load, m.Lo, m.Hi = n.load(), n.lo, n.hi
 		m.Flags |= n.purpose
 		if n.settled {
 			m.Flags |= flagSettled
 		}
-		if n.keptCore {
-			m.Flags |= flagKept
+		if n.ready {
+			m.Flags |= flagReady
 		}
 		if m.Kind != Join {
 			m.Peer = n.parent
 		}
 		if m.Kind.carriesHist() {
-			m.Hist, m.Sides = n.hist(), n.sides()
+			m.Hist = n.hist()
 		}
 	}
 	n.out = append(n.out, m)
@@ -265,8 +270,7 @@ func (n *Node) load() uint32 {
 	return sum
 }
 
-// hist counts the nodes of the subtree by load (the root is not counted: it is visited anyway). In a quick wave it
-// adds up their loads by rank: bucket k holds the ranks of k binary digits.
+// hist counts the nodes of the subtree by load (the root is not counted: it is visited anyway).
 func (n *Node) hist() (h [Buckets]uint16) {
 	if n.hi == 0 {
 		return h
@@ -276,11 +280,8 @@ func (n *Node) hist() (h [Buckets]uint16) {
 			addCount(&h[k], count)
 		}
 	}
-	switch {
-	case n.quick():
-		addCount(&h[min(bits.Len16(n.rank), Buckets-1)], uint16(min(n.cfg.Weight, math.MaxUint16)))
-	case !n.isRoot():
-		addCount(&h[bucket(n.lo, n.hi, n.load())], 1)
+	if !n.isRoot() {
+		addCount(&h[bucket(n.lo, n.hi, stays(n.load(), n.core))], 1)
 	}
 	return h
 }

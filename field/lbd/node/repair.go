@@ -10,12 +10,18 @@ func (n *Node) orphaned(now Time) {
 	}
 	old := n.parent
 	n.parent = Nobody
+	if n.heard.newer(n.wave) {
+		n.set(tEnter, now+1)
+		return
+	}
 	if !n.flipped {
 		if best := n.bestParent(); best != Nobody {
 			n.parent = best
 			if n.settled {
 				n.send(Message{Kind: Repair, To: best})
 				n.flush(now)
+			} else {
+				n.soon(tHello, now+1)
 			}
 			return
 		}
@@ -45,7 +51,7 @@ func (n *Node) repairFor(now Time, m *Message) {
 	case m.Wave != n.wave || n.asked == n.wave || m.From == n.parent:
 	case n.isRoot():
 		n.asked = n.wave
-		n.startWave(now, n.next)
+		n.startWave(now, plan{flagHurry, n.next.lo, n.next.hi})
 	case n.parent != Nobody:
 		n.asked = n.wave
 		n.send(Message{Kind: Repair, To: n.parent, Flags: flagRequest})

@@ -9,14 +9,13 @@ import (
 // Membership of the core changes only outside the band around B.
 func TestHysteresisRule(t *testing.T) {
 	for _, c := range []struct {
-		load, b    uint32
-		was, fresh bool
-		want       bool
+		load, b   uint32
+		was, want bool
 	}{
-		{100, 100, false, true, false}, {101, 100, false, true, true}, {101, 100, false, false, false}, {110, 100, false, false, false},
-		{111, 100, false, false, true}, {95, 100, true, false, true}, {90, 100, true, false, true}, {89, 100, true, false, false}, {95, 100, true, true, false},
+		{100, 100, false, false}, {101, 100, false, false}, {110, 100, false, false}, {111, 100, false, true},
+		{95, 100, true, true}, {90, 100, true, true}, {89, 100, true, false},
 	} {
-		if got := inCore(c.load, c.b, c.was, c.fresh); got != c.want {
+		if got := inCore(c.load, c.b, c.was); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

@@ -6,58 +6,52 @@ import "math"
 type plan struct {
 	purpose uint16
 	lo, hi  uint32
-	aim     uint32
 }
 
-// first is the plan of a wave that is started without any knowledge of loads.
-var first = plan{purpose: flagQuick, lo: 1, hi: 1}
+// scout is the plan of a wave that is started without any knowledge of loads: a histogram in powers of two.
+var scout = plan{purpose: flagScout, lo: 1, hi: 1 << 16}
 
 // nextEpoch starts the next wave: at the root when its epoch is over, at the initiator first of all.
 func (n *Node) nextEpoch(now Time) {
+	to := Nobody
+	if n.cfg.Roam {
+		to = n.behind(moveAt, n.load())
+	}
 	switch {
 	case n.wave.Seq == 0:
 		n.elect(now)
-	case n.isRoot() && n.moveTo != Nobody:
-		n.send(Message{Kind: MedianToken, To: n.moveTo, Load: n.load(), Lo: n.next.lo, Hi: n.next.hi, B: n.next.aim})
-		n.set(tElect, now+4*n.cfg.Slot)
-	case n.isRoot():
+	case !n.isRoot():
+	case to != Nobody:
+		n.passToken(to, n.load(), n.next)
+		n.set(tElect, now+n.patience())
+	default:
 		n.startWave(now, n.next)
 	}
 }
 
-// elect makes the node root: the initiator's first wave, or after a long time without one. Where nothing is known of
-// loads, the first wave is a quick one.
+// elect makes the node root: the initiator's first wave, or after a long time without one.
 func (n *Node) elect(now Time) {
 	if n.hi == 0 {
-		n.startWave(now, first)
+		n.startWave(now, scout)
 	} else {
-		n.startWave(now, plan{lo: n.lo, hi: n.hi, aim: n.aim})
+		n.startWave(now, plan{flagHurry, n.lo, n.hi})
 	}
 }
-
-// tryEvery is how often a wave tries changes to the best tree so far; the others restore it.
-const tryEvery = 2
 
 // startWave makes the node the root of a new wave.
 func (n *Node) startWave(now Time, p plan) {
 	n.enter(now, Wave{n.wave.Seq + 1, n.cfg.ID}, 0, Nobody)
-	if p.purpose == 0 && n.wave.Seq%tryEvery == 0 {
-		p.purpose = flagTry
-	}
-	n.purpose, n.lo, n.hi, n.aim, n.next = p.purpose, p.lo, p.hi, p.aim, p
+	n.purpose, n.lo, n.hi, n.next = p.purpose, p.lo, p.hi, p
 	n.settled = true
 	n.sayHello(now)
 	n.set(tEpoch, now+n.cfg.Epoch)
 	n.set(tElect, 0)
 }
 
-// quick tells that the wave only looks for the median.
-func (n *Node) quick() bool { return n.purpose&flagQuick != 0 }
-
 // enter moves to a newer wave.
 func (n *Node) enter(now Time, w Wave, rank uint16, parent ID) {
-	n.wave, n.rank, n.parent = w, rank, parent
-	n.settled, n.saidHi, n.flipped, n.joining, n.moveTo = false, false, false, Nobody, Nobody
+	n.wave, n.heard, n.rank, n.parent = w, w, rank, parent
+	n.settled, n.saidHi, n.flipped, n.joining = false, false, false, Nobody
 	n.stage, n.stageAt, n.poll, n.pollGap, n.pleas, n.gathered, n.told = 0, 0, 0, 0, 0, false, 0
 	n.children = n.children[:0]
 	for i := range n.nearby {
@@ -68,15 +62,28 @@ func (n *Node) enter(now Time, w Wave, rank uint16, parent ID) {
 	n.set(tJoin, 0)
 	n.set(tLoad, 0)
 	n.set(tPlea, 0)
+	n.set(tEnter, 0)
 	n.set(tElect, now+n.patience())
+}
+
+// note remembers where another node stands.
+func (n *Node) note(m *Message) *neighbour {
+	nb := n.neighbour(m.From)
+	nb.energy = m.Energy
+	if m.Wave.newer(nb.wave) {
+		nb.settled = false
+	}
+	if !nb.wave.newer(m.Wave) {
+		nb.wave, nb.rank, nb.core, nb.gate = m.Wave, m.Rank, m.has(flagCore), gate{m.Gate, m.Top, m.Weak}
+	}
+	return nb
 }
 
 // status takes note of where another node stands, and moves to its wave when that is newer.
 func (n *Node) status(now Time, m *Message) {
-	nb := n.neighbour(m.From)
-	nb.energy, nb.core = m.Energy, m.has(flagKept)
-	if m.Wave.newer(nb.wave) || m.Wave == nb.wave {
-		nb.wave, nb.rank, nb.load, nb.mask, nb.parent, nb.settled = m.Wave, m.Rank, m.Load, m.Mask, m.Peer, m.has(flagSettled) || m.Kind == Join
+	nb := n.note(m)
+	if m.Wave == nb.wave {
+		nb.parent, nb.settled = m.Peer, nb.settled || m.has(flagSettled) || m.Kind == Join
 	}
 	if m.Kind == Repair && m.has(flagRequest) && m.Peer == Nobody {
 		nb.rank = math.MaxUint16 // leads nowhere
@@ -87,16 +94,61 @@ func (n *Node) status(now Time, m *Message) {
 	}
 	switch {
 	case m.Wave.newer(n.wave):
-		n.enter(now, m.Wave, m.Rank+1, m.From)
-		n.purpose, n.lo, n.hi, n.aim = m.Flags&(flagQuick|flagTry), max(m.Lo, 1), max(m.Hi, 1), m.B
-		n.set(tHello, now+n.cfg.Delay+n.jitter(n.cfg.Delay))
+		n.approach(now, m)
 	case m.Wave != n.wave:
-	case !n.settled && n.joining == Nobody && m.Rank+1 < n.rank:
+	case !n.settled && n.joining == Nobody && n.goal == Nobody && m.Rank+1 < n.rank:
 		n.rank, n.parent = m.Rank+1, m.From
 		n.soon(tHello, now+1+n.jitter(n.cfg.Delay))
 	}
 	if m.Wave == n.wave && n.saidHi {
 		n.soon(tSettle, now+1)
+	}
+}
+
+// approach enters a newer wave when it is heard from whom the node wants to have as parent in it; a node that wants nobody takes
+// the first one, and later those of lower rank. The others are waited for, but not for long, and not when somebody else asks: they may be gone.
+func (n *Node) approach(now Time, m *Message) {
+	if m.Wave.newer(n.heard) {
+		n.heard, n.coming, n.goal = m.Wave, plan{m.Flags & (flagScout | flagHurry), max(m.Lo, 1), max(m.Hi, 1)}, Nobody
+		if n.purpose&flagScout == 0 {
+			n.goal = n.turnTo(m.Wave)
+		}
+		n.set(tEnter, now+n.longest())
+	}
+	if m.Wave == n.heard && (n.goal == Nobody || n.goal == m.From || m.has(flagAsk) && m.To == n.cfg.ID) {
+		n.follow(now, m.From, m.Rank)
+	}
+}
+
+// longest is how long the node waits for the parent that it wants.
+func (n *Node) longest() Time {
+	if n.coming.purpose == flagHurry {
+		return 3 * n.cfg.Slot
+	}
+	return 24 * n.cfg.Slot
+}
+
+// follow enters the wave that was heard behind a neighbour of the given rank.
+func (n *Node) follow(now Time, parent ID, rank uint16) {
+	n.enter(now, n.heard, rank+1, parent)
+	n.purpose, n.lo, n.hi = n.coming.purpose, n.coming.lo, n.coming.hi
+	n.set(tHello, now+n.cfg.Delay+n.jitter(n.cfg.Delay))
+}
+
+// enterAnyhow enters the wave that was heard although not from the parent that the node wanted.
+func (n *Node) enterAnyhow(now Time) {
+	best := -1
+	for i := range n.nearby {
+		if nb := &n.nearby[i]; nb.wave == n.heard && nb.rank < math.MaxUint16 && (best < 0 || nb.rank < n.nearby[best].rank) {
+			best = i
+		}
+	}
+	if n.goal = Nobody; best >= 0 {
+		n.follow(now, n.nearby[best].id, n.nearby[best].rank)
+		return
+	}
+	if n.heard = n.wave; n.parent == Nobody {
+		n.orphaned(now)
 	}
 }
 
@@ -118,12 +170,13 @@ func (n *Node) answer(now Time, m *Message) {
 	}
 }
 
-// sayHello announces the node's rank, before the first wave only its presence.
+// sayHello announces the node's rank, before the first wave only its presence. It goes to the parent, which has to know who will join it;
+// all others overhear it.
 func (n *Node) sayHello(now Time) {
-	n.send(Message{Kind: Hello, To: Nobody})
+	n.send(Message{Kind: Hello, To: n.parent})
 	if n.wave.Seq > 0 && !n.saidHi {
 		n.saidHi = true
-		n.stageAt = now + 2*n.cfg.Slot
+		n.stageAt = now + n.cfg.Slot*3/2
 		n.soon(tSettle, n.stageAt)
 	}
 }
@@ -131,7 +184,7 @@ func (n *Node) sayHello(now Time) {
 // maxNudges bounds the neighbours that are told of a wave, or asked whether they have settled, at a time.
 const maxNudges = 3
 
-// settle waits until all neighbours are in this wave and the deeper ones have chosen their parents; then it is this node's turn.
+// settle waits until those that hang from this node are in this wave and have joined; then it is this node's turn.
 func (n *Node) settle(now Time) {
 	if n.settled && !n.isRoot() || n.timer[tJoin] > 0 || n.joining != Nobody {
 		return
@@ -143,31 +196,27 @@ func (n *Node) settle(now Time) {
 		n.gather(now)
 		return
 	}
-	wait := Time(1)
-	if !n.quick() {
-		wait += n.jitter(16 * n.cfg.Delay)
-	}
-	n.set(tJoin, now+wait)
+	n.set(tJoin, now+1)
 }
 
-// wakeSilent tells neighbours that have not been heard in this wave, first all at once, then one by one; it gives up on
+// wakeSilent tells neighbours that are missing, first all at once, then one by one; it gives up on
 // them after a while. True means that it is too early to go on.
 func (n *Node) wakeSilent(now Time) bool {
 	const again, stages = 1, 3 // say HELLO again, then tell them one by one
+	if now < n.stageAt {
+		n.soon(tSettle, n.stageAt)
+		return true
+	}
 	silent := 0
 	for i := range n.nearby {
-		if n.nearby[i].wave != n.wave {
+		if n.missing(&n.nearby[i]) {
 			silent++
 		}
 	}
 	if silent == 0 || n.stage >= stages {
 		return false
 	}
-	if now < n.stageAt {
-		n.soon(tSettle, n.stageAt)
-		return true
-	}
-	n.stageAt = now + 2*n.cfg.Slot
+	n.stageAt = now + n.cfg.Slot*3/2
 	n.set(tSettle, n.stageAt)
 	if n.stage++; n.stage == again {
 		n.send(Message{Kind: Hello, To: Nobody})
@@ -175,7 +224,7 @@ func (n *Node) wakeSilent(now Time) bool {
 	}
 	told := 0
 	for i := range n.nearby {
-		if nb := &n.nearby[i]; nb.wave != n.wave && !nb.nudged && told < maxNudges {
+		if nb := &n.nearby[i]; n.missing(nb) && !nb.nudged && told < maxNudges {
 			nb.nudged = true
 			told++
 			n.send(Message{Kind: Hello, To: nb.id, Flags: flagAsk})
@@ -184,14 +233,19 @@ func (n *Node) wakeSilent(now Time) bool {
 	return true
 }
 
-// awaitDeeper tells whether a deeper neighbour that may join this node has not settled. One that stays quiet
+// missing tells of a neighbour that was not heard in this wave and hung, or may want to hang, from this node.
+func (n *Node) missing(nb *neighbour) bool {
+	return nb.wave != n.wave && (nb.parent == n.cfg.ID || nb.parent == Nobody || n.goal == Nobody)
+}
+
+// awaitDeeper tells whether a neighbour that wants to join this node has not settled. One that stays quiet
 // for long is asked, ever more rarely.
 func (n *Node) awaitDeeper(now Time) bool {
 	waiting := 0
 	ask := n.poll > 0 && now >= n.poll
 	for i := range n.nearby {
 		nb := &n.nearby[i]
-		if nb.wave != n.wave || nb.rank <= n.rank || nb.settled || n.quick() && nb.parent != n.cfg.ID {
+		if nb.wave != n.wave || nb.rank <= n.rank || nb.settled || nb.parent != n.cfg.ID {
 			continue
 		}
 		if waiting++; ask && waiting <= maxNudges {
