@@ -185,7 +185,7 @@ func (g *Graph) again(op, name string, spec Spec) (*Value, bool) {
 
 func (g *Graph) source(op, name string, spec Spec) *Value {
 	if err := spec.Shape.Check(); err != nil {
-		g.Fail(fmt.Errorf("graph: %s %q: %w", op, name, err))
+		g.Fail(&ShapeError{Path: name, Op: op, In: []Spec{spec}, Err: err})
 		return g.broken(1)[0]
 	}
 	if _, dup := g.byName[name]; dup || name == "" {

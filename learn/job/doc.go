@@ -13,9 +13,11 @@
 //	report.html      all of it on one page
 //
 // The model is written once it has been measured, so that there is none of weights that give no
-// numbers. CheckRoom compares the free space with what the files take before anything is written;
-// a result that cannot be written is a *WriteError, and a resumed run writes it.
+// numbers. CheckRoom compares the free space with what the files take, and Start and Resume the
+// memory with what a step takes, before anything is written; a result that cannot be written is
+// a *WriteError, and a resumed run writes it.
 //
 // A run that was interrupted, by Ctrl-C or by the loss of the machine, is resumed with its own
-// settings and ends with the same bits as one that was not. Its time is the sum over its processes, by the journal.
+// settings and ends with the same bits as one that was not. Its time is the sum over its
+// processes, by the journal.
 package job

@@ -11,9 +11,11 @@ import (
 	"millrace.dev/control"
 	"millrace.dev/internal/buildinfo"
 	"millrace.dev/internal/durable"
+	"millrace.dev/internal/host"
 	"millrace.dev/internal/rundir"
 	"millrace.dev/learn/data"
 	"millrace.dev/learn/engine/cpu"
+	"millrace.dev/learn/graph"
 	"millrace.dev/learn/nn"
 	"millrace.dev/learn/saved"
 	"millrace.dev/learn/train"
@@ -100,11 +102,19 @@ func (j *Job) checkSteps() error {
 		if n == 0 {
 			continue
 		}
-		if _, err := train.StepGraph(j.Net, n, []nn.Loss{j.config.Loss}, j.config.Optimizer); err != nil {
-			return fmt.Errorf("a batch of %d (of %d samples an epoch): %w", n, j.Samples, err)
+		if _, err := j.stepGraph(n); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (j *Job) stepGraph(batch int) (*graph.Graph, error) {
+	g, err := train.StepGraph(j.Net, batch, []nn.Loss{j.config.Loss}, j.config.Optimizer)
+	if err != nil {
+		return nil, fmt.Errorf("a batch of %d (of %d samples an epoch): %w", batch, j.Samples, err)
+	}
+	return g, nil
 }
 
 // SamplesInAll is how many samples the run trains on, unless a policy ends it before.
@@ -169,6 +179,9 @@ func (j *Job) checkAugment() error {
 // Start begins the run in its directory, which is new: it writes run.json, with the arguments
 // that the run was asked for with.
 func (j *Job) Start(dir rundir.Dir, args []string) (err error) {
+	if err := j.checkMemory(host.ReadMemory()); err != nil {
+		return err
+	}
 	if err := j.Declare(dir, args); err != nil {
 		return err
 	}
@@ -210,6 +223,9 @@ func Load(dir rundir.Dir) (Settings, error) {
 
 // Resume goes on with the run in a directory, whose settings the job was made with.
 func (j *Job) Resume(dir rundir.Dir) error {
+	if err := j.checkMemory(host.ReadMemory()); err != nil {
+		return err
+	}
 	m, err := dir.Manifest()
 	if err != nil {
 		return err

@@ -10,8 +10,17 @@ import (
 	"millrace.dev/learn/nn"
 )
 
-// evalBatch is the batch size of evaluations.
-const evalBatch = 250
+// What a batch of an evaluation has at most: samples, and values, so that large images take no
+// more memory than a training step does.
+const (
+	evalBatch  = 250
+	evalValues = 1 << 20
+)
+
+// evalBatchOf is the batch size of evaluations of a data set.
+func evalBatchOf(ds data.Dataset) int {
+	return max(min(evalBatch, evalValues/data.SampleSize(ds), ds.Len()), 1)
+}
 
 // Evaluator measures a model on data sets.
 type Evaluator struct {
@@ -66,7 +75,7 @@ func (ev *Evaluator) measure(ctx context.Context, ds data.Dataset, each Each, m 
 		return err
 	}
 	loader, err := data.NewLoader(ds, data.LoaderOptions{
-		Plan: data.Plan{Batch: min(evalBatch, ds.Len())}, Epochs: 1, Workers: 1,
+		Plan: data.Plan{Batch: evalBatchOf(ds)}, Epochs: 1, Workers: 1,
 	})
 	if err != nil {
 		return err

@@ -57,6 +57,22 @@ func TestEvaluateCountsEverySampleOnce(t *testing.T) {
 	}
 }
 
+// TestEvaluationFitsMemory bounds what a batch of large samples takes.
+func TestEvaluationFitsMemory(t *testing.T) {
+	for size, want := range map[int]int{1: 7, 784: 7, 1 << 18: 4, 1 << 19: 2, 1 << 21: 1} {
+		set, err := data.NewBytes("large", make([]uint8, 7*size), []int{size}, make([]int32, 7), []string{"one"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := evalBatchOf(set); got != want {
+			t.Errorf("a batch of %d samples of %d values, want %d", got, size, want)
+		}
+	}
+	if got := evalBatchOf(blobs(t, 300, 1)); got != evalBatch {
+		t.Errorf("a batch of %d small samples", got)
+	}
+}
+
 // TestConfusionIsBounded has as many classes as a confusion matrix is counted for, and one more.
 func TestConfusionIsBounded(t *testing.T) {
 	e := newEngine(t, 1)

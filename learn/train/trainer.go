@@ -139,7 +139,7 @@ func prepare(cfg Config, from State) (*Trainer, error) {
 	}
 	t.eval = NewEvaluator(cfg.Engine, cfg.Model, cfg.losses(), t.vectors)
 	if cfg.Valid != nil {
-		if err := t.eval.runners.prepare(cfg.Valid.Len(), evalBatch); err != nil {
+		if err := t.eval.runners.prepare(cfg.Valid.Len(), evalBatchOf(cfg.Valid)); err != nil {
 			return nil, err
 		}
 	}
