@@ -28,11 +28,13 @@ func TestSmallPlansNearProvenOptima(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ratios []float64
+	largest := 0
 	for k, c := range golden.Cases {
 		in := &Instance{Range: c.Range, Upload: Buffer, Energy: FirstOrder(), Sink: Sink{Speed: 1, Deadline: time.Duration(c.Limit * float64(time.Second))}}
 		for i, p := range c.Positions {
 			in.Sensors = append(in.Sensors, Sensor{ID: fmt.Sprint(i), Pos: Point{p[0], p[1]}, Weight: c.Weights[i], Energy: 0.5})
 		}
+		largest = max(largest, len(in.Sensors))
 		p := mustSolve(t, in, Options{Effort: 800})
 		if p.MaxLoad < c.Optimum || p.Certificate.Bound > c.Optimum {
 			t.Errorf("case %d: bound %g (%s), proven optimum %g, plan %g", k, p.Certificate.Bound, p.Certificate.Source, c.Optimum, p.MaxLoad)
@@ -44,8 +46,8 @@ func TestSmallPlansNearProvenOptima(t *testing.T) {
 		ratios = append(ratios, ratio)
 	}
 	slices.Sort(ratios)
-	if len(ratios) < 20 {
-		t.Fatalf("only %d cases", len(ratios))
+	if len(ratios) < 20 || largest < 25 {
+		t.Fatalf("only %d cases of up to %d sensors", len(ratios), largest)
 	}
 	if median := ratios[len(ratios)/2]; median > 1.5 {
 		t.Errorf("median ratio %g to the proven optimum", median)

@@ -1,7 +1,8 @@
 """Makes field/testdata/milp.json: small instances of the Buffer model with their optimum, proven by HiGHS.
 
     python3 -m venv env && env/bin/pip install highspy==1.16.0
-    env/bin/python milp.py ../../field/testdata/milp.json 0-8 18-29 36-40 50-50 54-58 72-76 90-94 102-103
+    env/bin/python milp.py ../../field/testdata/milp.json 0-8 18-29 36-40 50-50 54-58 72-76 90-94 102-103 \
+        449-449 1403-1403 1635-1635 2464-2464 2987-2987 3238-3238
 
 An instance is named by a seed, which gives 8 to 25 sensors. A stop transmits what its whole tree carries and nobody in the tree
 transmits more. So a largest load of at most B is possible on a set of stops exactly when the sensors can be divided into
