@@ -22,7 +22,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if got := fmt.Sprint(keys(entries)); got != "[jobs.a=2 jobs.b=1]" {
+	if got := fmt.Sprint(keysOf(entries)); got != "[jobs.a=2 jobs.b=1]" {
 		t.Fatalf("found %s", got)
 	}
 
@@ -98,7 +98,7 @@ func expectChange(t *testing.T, w *Watch, key, value string, deleted bool) {
 	}
 }
 
-func keys(entries []Entry) (all []string) {
+func keysOf(entries []Entry) (all []string) {
 	for _, e := range entries {
 		all = append(all, fmt.Sprintf("%s=%s", e.Key, e.Value))
 	}

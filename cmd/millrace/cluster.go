@@ -37,6 +37,9 @@ keys and gets more, there will be
   ca.crt, ca.key        the authority; whoever has ca.key can let machines in
   NAME.crt, NAME.key    for each machine
 
+A NAME is what you call a machine, or for a NATS server that keeps the membership (--cluster) the
+host name or address by which it is reached.
+
 A machine needs ca.crt and its own two files. Keep ca.key where it is made. Whoever holds a
 machine's files is trusted; all connections beyond a machine are encrypted and need them.`,
 		Args: func(cmd *cobra.Command, args []string) error {

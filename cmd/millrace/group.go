@@ -204,7 +204,8 @@ that the workers have written under RUN/workers; the run may have ended or still
 }
 
 func printReplay(w io.Writer, p *crew.Proof) error {
-	_, err := fmt.Fprintf(w, "%s: %s steps of %s in %d views taken again\nsamples: each of %s used once in each of %d epochs\nbits: the same at all %d points that were compared; %016x after step %s\n",
-		p.Run, count(int64(p.Steps)), workers(len(p.Workers)), p.Views, count(int64(p.Samples)), p.Epochs, p.Compared, p.Hash, count(int64(p.Steps)))
+	_, err := fmt.Fprintf(w, "%s: %s of %s in %s taken again\nsamples: each of %s used once in each of %s\nbits: the same at all %s that were compared; %016x after step %s\n",
+		p.Run, plural(p.Steps, "step"), workers(len(p.Workers)), plural(p.Views, "view"), count(int64(p.Samples)), plural(p.Epochs, "epoch"),
+		plural(p.Compared, "point"), p.Hash, count(int64(p.Steps)))
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"fmt"
 	"math/big"
+	"net"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -82,7 +83,8 @@ func OpenAuthority(dir string) (*Authority, error) {
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Issue makes the certificate of a worker, valid for life but not beyond the
-// authority, and writes NAME.crt and NAME.key into dir.
+// authority, and writes NAME.crt and NAME.key into dir. Where the name is that of a
+// host, or its address, the certificate is good for a server there, too.
 func (a *Authority) Issue(dir, name string, life time.Duration) error {
 	if !names.MatchString(name) || name == authorityName {
 		return fmt.Errorf("%q cannot be the name of a worker: it needs 1 to 64 letters, digits, '.', '_' and '-', the first a letter or digit, and is not %q", name, authorityName)
@@ -97,6 +99,11 @@ func (a *Authority) Issue(dir, name string, life time.Duration) error {
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	template.DNSNames = []string{serverName}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = append(template.DNSNames, name)
+	}
 	der, key, err := a.sign(template)
 	if err != nil {
 		return err

@@ -11,7 +11,8 @@
 // else to trust. Workers come and go with their addresses, so certificates do
 // not name hosts: each holds the name of its worker as common name, and one
 // name that all share ("worker.millrace") for the check that every TLS library
-// makes. Only TLS 1.3 is spoken, with ECDSA keys on P-256.
+// makes. Servers of other programs, which clients check by their host's name or address,
+// get certificates under that name. Only TLS 1.3 is spoken, with ECDSA keys on P-256.
 //
 // # Files
 //

@@ -54,5 +54,9 @@ func TestFind(t *testing.T) {
 	refused(filepath.Join(dir, "alpha.crt"), "is a file")
 	issue("beta")
 	refused(dir, "say which are this one's")
+	for _, name := range []string{"10.0.0.1", "a_b", "a..b", "a.", "host.example.org", "x-"} {
+		issue(name)
+		found(filepath.Join(dir, name), name)
+	}
 	found(filepath.Join(dir, "beta"), "beta")
 }
