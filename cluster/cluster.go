@@ -118,12 +118,12 @@ func (c *Cluster) findStream(ctx context.Context, replicas int) error {
 		replicas = 3
 	}
 	want := c.want(replicas)
-	for {
+	for began := time.Now(); ; {
 		stream, err := c.findOrMake(ctx, want)
 		switch {
 		case err == nil:
 			return c.adopt(stream.CachedInfo())
-		case permanent(err):
+		case permanent(err, time.Since(began)):
 			return fmt.Errorf("making the store of records: %w", err)
 		case !pause(ctx, reconnectWait):
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -170,10 +170,15 @@ func (c *Cluster) adopt(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// permanent says whether making the store fails however often it is tried.
-func permanent(err error) bool {
+// gathering is how long servers that have just started may not know of each
+// other yet, and say that there are too few of them.
+const gathering = 30 * time.Second
+
+// permanent says whether making the store, tried for some time, fails however
+// often it is tried.
+func permanent(err error, tried time.Duration) bool {
 	var api *jetstream.APIError
-	if !errors.As(err, &api) {
+	if !errors.As(err, &api) || api.ErrorCode == codeNoPeers && tried < gathering {
 		return false
 	}
 	return api.Code >= 400 && api.Code < 500 && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse)

@@ -37,6 +37,7 @@ const (
 
 // Codes of JetStream's answers.
 const (
+	codeNoPeers           = 10005 // there are too few servers for the copies
 	codeWrongLast         = 10071 // wrong last sequence: the record was changed
 	codeWrongLastConstant = 10164 // the same while another change is under way
 )

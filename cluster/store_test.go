@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"millrace.dev/cluster/clustertest"
 )
 
@@ -177,5 +179,27 @@ func TestUnavailable(t *testing.T) {
 	url := fmt.Sprintf("nats://127.0.0.1:%d", clustertest.FreePorts(t, 1)[0])
 	if _, err := Open(ctx, Config{URL: url}); !errors.Is(err, ErrUnavailable) {
 		t.Fatalf("nobody listens: %v", err)
+	}
+}
+
+func TestPermanent(t *testing.T) {
+	api := func(code int, errorCode jetstream.ErrorCode) error {
+		return fmt.Errorf("nats: %w", &jetstream.APIError{Code: code, ErrorCode: errorCode})
+	}
+	for _, c := range []struct {
+		err   error
+		tried time.Duration
+		want  bool
+	}{
+		{context.DeadlineExceeded, time.Hour, false},
+		{api(503, 10008), time.Hour, false},                              // the servers are still starting
+		{api(400, codeNoPeers), time.Second, false},                      // or do not know of each other
+		{api(400, codeNoPeers), gathering, true},                         // there are too few
+		{api(400, jetstream.JSErrCodeStreamNameInUse), time.Hour, false}, // another client was faster
+		{api(400, jetstream.JSErrCodeJetStreamNotEnabledForAccount), 0, true},
+	} {
+		if got := permanent(c.err, c.tried); got != c.want {
+			t.Errorf("%v after %v: %t", c.err, c.tried, got)
+		}
 	}
 }
