@@ -42,7 +42,8 @@
 //     begun again from what is in Gradients.
 //   - A joiner: dials a member, which wishes for it; is in the view with the next step's commit; receives the
 //     results of steps without giving any while its state comes, a stripe from each member; applies them;
-//     takes a share. A worker that was cut off does the same, as another incarnation.
+//     takes a share. The first step waits a moment for the state, as to keep a result costs more. A worker that was cut
+//     off does the same, as another incarnation.
 //
 // # Invariants
 //

@@ -9,13 +9,15 @@
 //
 //   - [Vector]: a worker's gradients g, for its whole life. S bytes.
 //   - the shares: of each view, the worker's board and the segments of r that it computes. About S/n bytes, and S/(n-1)
-//     for a spare one, whose pages exist when somebody has died and a new view is waited for.
+//     for a spare one, whose pages exist when somebody has died and a new view is waited for. A newcomer makes its
+//     first one before it is let in.
 //   - [Mean]: r. One range of addresses for the worker's life, whose pages are in each view those of all the
 //     members' shares, so that nothing is copied to anybody. No memory of its own but for page tables.
 //   - the staging area of a [Comm]: 2·4 pieces of 128 KiB times n, at most 8 MiB, and a board, whatever the size of the buffers.
 //
-// A worker thus has S·(1 + 1/n + 1/(n-1)) bytes of its own and page tables for some three vectors; what systems call its
-// resident set also counts the pages of others that it reads.
+// A worker thus has S·(1 + 1/n + 1/(n-1)) bytes of its own and page tables for all members' vectors and r; what systems
+// call its resident set also counts the pages of others that it reads. What a view leaves is given back after the
+// second step of a later one, as the first is waited for; two views' at most are kept.
 //
 // A [Door] passes the files: a socket in the abstract namespace, for processes of the same user and the same
 // network namespace only.
@@ -26,8 +28,8 @@
 //	      ─▶ a block that all have marked: each member sums its segment over all g, in rank order, into its share
 //	      ─▶ all segments of all blocks done: the members' marks on the boards say so, r is complete
 //
-// A block is one chunk, or a few where the vector is so long that r would have too many mappings; a segment is a run
-// of whole pages. One goroutine a [Team] sums, beside the computation. Boards are words that their owner writes
+// A block is one chunk, or a few where the vector is so long that there are enough blocks, as each segment is a mapping
+// of r that a new view has to make; a segment is a run of whole pages. One goroutine a [Team] sums, beside the computation. Boards are words that their owner writes
 // and others read, atomically. Who has nothing to do says so on its board and sleeps; whoever makes the last mark that
 // it waits for sends it a frame, for blocks at most one a millisecond and one at the last, so that a step costs few
 // system calls in however many parts its gradients come. Members of a [Comm] look for a while before they sleep, if each
@@ -36,8 +38,11 @@
 // # Invariants
 //
 //   - g is only read here. g may change when the step is done everywhere.
-//   - A share belongs to one view. A worker that was cut off goes on to read the memory of its old view, which nobody
-//     writes any more, and cannot reach that of the new one.
+//   - A result is never written over but by the next step of its view: a share in which its owner has completed a step
+//     serves no other view. A worker that was cut off, or has left, goes on to read what it had.
+//   - A share in which its owner has completed none serves the next view. One that was cut off from the view before may
+//     read in it what is not meant for it, but no such step counts: the owner was not prepared for it, and words on
+//     boards bear their epoch.
 //   - r changes only between Begin and the end of a step. Results of step s+1 are written when all have marked
 //     a block of s+1 ready, thus when nobody reads those of step s.
 //   - All elements are summed in rank order: the bits are those of [reduce.Serial].

@@ -66,9 +66,8 @@ type Team struct {
 	left   []int                               // elements of each block that are not ready
 	rest   int                                 // blocks that are not complete
 	ripe   bool                                // some are ready everywhere of which nobody was woken
-	woken  time.Time                           // when this member last woke those that sum, or began the step
-	now    func() time.Time
-	bad    error // misuse of Ready in this step
+	bad    error                               // misuse of Ready in this step
+	gather *time.Timer                         // runs when some are ripe
 
 	// The rest belongs to the goroutine of run.
 	open    []int       // blocks whose segments are not in the share
@@ -97,8 +96,9 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 		layout: newLayout(elements, os.Getpagesize(), n), stock: &d.stock,
 		boards: make([]board, n), g: make([][]float32, n), fds: make([]int, n),
 		poke: make(chan struct{}, 1), canceled: make(chan struct{}), stopped: make(chan struct{}),
-		now: time.Now,
 	}
+	t.gather = time.AfterFunc(gathering, t.gathered)
+	t.gather.Stop()
 	for rank := range t.fds {
 		t.fds[rank] = -1
 	}
@@ -232,15 +232,15 @@ func (t *Team) begin(step, m uint64, done func(reduce.Facts, error)) error {
 		lo, hi := t.layout.bounds(block)
 		t.left[block] = hi - lo
 	}
-	t.rest, t.ripe, t.woken = len(t.left), false, t.now()
+	t.rest, t.ripe = len(t.left), false
 	t.boards[t.config.Rank].begin(t.tag, step, m)
 	t.wakeUp()
 	return nil
 }
 
-// gather is how long blocks gather before this member wakes those that sum, unless the last one is there. A waking
+// gathering is how long blocks gather before this member wakes those that sum, unless the last one is there. A waking
 // costs some tens of microseconds of everybody's CPU, more than there is to gain from summing a block a little earlier.
-const gather = time.Millisecond
+const gathering = time.Millisecond
 
 // Ready marks the blocks that the elements complete; see reduce.Reducer. It makes no system call but to wake this
 // member's own goroutine, which tells the others.
@@ -254,6 +254,7 @@ func (t *Team) Ready(lo, hi int) {
 		t.fail(fmt.Errorf("shm: elements %d to %d are ready of a vector of %d", lo, hi, t.layout.elements))
 		return
 	}
+	gathers := t.ripe
 	for block := lo / t.layout.block; block*t.layout.block < hi; block++ {
 		from, to := t.layout.bounds(block)
 		t.left[block] -= min(hi, to) - max(lo, from)
@@ -267,14 +268,29 @@ func (t *Team) Ready(lo, hi int) {
 			t.ripe = t.readyEverywhere(block, t.tag) || t.ripe
 		}
 	}
-	if !t.ripe {
-		return
+	switch {
+	case t.ripe && t.rest == 0:
+		t.gather.Stop()
+		t.wakeThoseThatSum()
+	case t.ripe && !gathers:
+		t.gather.Reset(gathering)
 	}
-	if now := t.now(); t.rest == 0 || now.Sub(t.woken) >= gather {
-		t.ripe, t.woken = false, now
-		t.news.Store(true)
-		t.wakeUp()
+}
+
+// gathered is called when blocks have gathered for long enough.
+func (t *Team) gathered() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ripe {
+		t.wakeThoseThatSum()
 	}
+}
+
+// wakeThoseThatSum makes this member's own goroutine wake the others, and sum. t.mu is held.
+func (t *Team) wakeThoseThatSum() {
+	t.ripe = false
+	t.news.Store(true)
+	t.wakeUp()
 }
 
 // fail makes the step under way end with an error. t.mu is held.

@@ -354,47 +354,56 @@ func TestMisuseIsAnError(t *testing.T) {
 	})
 }
 
-// Blocks that get ready one right after the other are one waking's worth; those that come later are not kept from those
-// that sum until the last one is there.
+// Blocks that get ready one right after the other are one waking's worth, and do not wait for those that come much later.
 func TestBlocksGatherBeforeOthersAreWoken(t *testing.T) {
-	const blocks = 6
+	const blocks = 4
 	all := newWorkers(t, 2, blocks*reduce.Chunk)
 	mustAttach(t, 1, all)
-	first, last := all[0], all[1].get()
-	clock := time.Now()
-	last.now = func() time.Time { return clock }
-	results := []chan outcome{first.begin(1, 1), all[1].begin(1, 1)}
-	first.get().Ready(0, blocks*reduce.Chunk)
-	next := 0
-	ready := func() (kept bool) {
+	first, last := all[0].get(), all[1].get()
+	ripe := func(next int) bool {
 		last.Ready(next*reduce.Chunk, (next+1)*reduce.Chunk)
-		next++
 		last.mu.Lock()
 		defer last.mu.Unlock()
 		return last.ripe
 	}
-	for range 2 {
-		if !ready() {
-			t.Error("the first blocks woke others at once")
+	step := func(number uint64, ready func()) {
+		t.Helper()
+		results := []chan outcome{all[0].begin(number, 1), all[1].begin(number, 1)}
+		first.Ready(0, blocks*reduce.Chunk)
+		ready()
+		for rank, result := range results {
+			if got := <-result; got.err != nil {
+				t.Errorf("rank %d: %v", rank, got.err)
+			}
 		}
 	}
-	clock = clock.Add(gather)
-	if ready() {
-		t.Error("blocks are kept for longer than they have to gather")
-	}
-	for range 2 {
-		if !ready() {
-			t.Error("the blocks after a waking woke others at once")
+	clock := last.gather
+	last.gather = time.AfterFunc(0, func() {}) // one that does nothing
+	step(1, func() {
+		for block, want := range []bool{true, true, true, false} {
+			if ripe(block) != want {
+				t.Errorf("block %d: %v that blocks gather", block, !want)
+			}
 		}
-	}
-	if ready() {
-		t.Error("the last block is kept")
-	}
-	for rank, result := range results {
-		if got := <-result; got.err != nil {
-			t.Errorf("rank %d: %v", rank, got.err)
+	})
+	step(2, func() {
+		ripe(0)
+		last.gathered()
+		for block := 1; block < blocks; block++ {
+			if got, want := ripe(block), block < blocks-1; got != want {
+				t.Errorf("block %d after a waking: %v that blocks gather", block, got)
+			}
 		}
-	}
+	})
+	last.gather = clock
+	step(3, func() {
+		for gathers := ripe(0); gathers; time.Sleep(time.Millisecond) {
+			last.mu.Lock()
+			gathers = last.ripe
+			last.mu.Unlock()
+		}
+		last.Ready(reduce.Chunk, blocks*reduce.Chunk)
+	})
 }
 
 func TestStepsAllocateNothing(t *testing.T) {
