@@ -478,7 +478,13 @@ func TestNoMajority(t *testing.T) {
 	r.kill(syscall.SIGKILL, pids["w0"])
 	r.until("it does not say that it stands still", func() bool { return strings.Contains(r.said.String(), "the workers cannot go on now: ") })
 	at := r.step()
-	r.interrupt()
+	if s := r.status(); s.Missing != "1, to be started once the others can go on" {
+		t.Errorf("missing is %q", s.Missing)
+	}
+	if got := millrace(t, dir, "group", "drain", "half"); got.code != exitDone || !strings.Contains(got.stdout, "all workers leaving soon, with what they have saved: the workers cannot go on now (") {
+		t.Errorf("%+v", got)
+	}
+	r.ends(exitInterrupted)
 	r.tells("worker w1 cannot leave the group in good order: it saves and ends")
 	if p := r.proof(); p.Steps < at {
 		t.Errorf("it ended after step %d and saved step %d", at, p.Steps)

@@ -153,15 +153,24 @@ order after the step under way. The others, if there are any, go on; the run can
 			if err != nil {
 				return err
 			}
-			if err := control.Drain(cmd.Context(), worker); err != nil {
+			stalled, err := control.Drain(cmd.Context(), worker)
+			if err != nil {
 				return err
 			}
 			what := worker
 			if what == "" {
 				what = "all workers"
 			}
-			return c.result(map[string]string{"leaving": what}, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s leaving after the step under way\n", what)
+			answer := map[string]string{"leaving": what}
+			if stalled != "" {
+				answer["stalled"] = stalled
+			}
+			return c.result(answer, func(w io.Writer) error {
+				when := "after the step under way"
+				if stalled != "" {
+					when = "soon, with what they have saved: the workers cannot go on now (" + stalled + ")"
+				}
+				_, err := fmt.Fprintf(w, "%s leaving %s\n", what, when)
 				return err
 			})
 		},

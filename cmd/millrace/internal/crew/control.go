@@ -105,8 +105,9 @@ func (c *Control) Resize(ctx context.Context, n int) error {
 	return err
 }
 
-// Drain asks a worker to leave for good, or all when name is empty.
-func (c *Control) Drain(ctx context.Context, name string) error {
-	_, err := c.do(ctx, http.MethodPost, "/drain?worker="+url.QueryEscape(name))
-	return err
+// Drain asks a worker to leave for good, or all when name is empty. Stalled says why the group cannot go on, if that
+// is so: then they save what they have and end after some seconds, without leaving in good order.
+func (c *Control) Drain(ctx context.Context, name string) (stalled string, err error) {
+	body, err := c.do(ctx, http.MethodPost, "/drain?worker="+url.QueryEscape(name))
+	return string(body), err
 }

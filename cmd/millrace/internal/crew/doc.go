@@ -10,7 +10,8 @@
 // their number at what was asked for, shows their progress and keeps the membership service. What
 // it tells a child comes as lines of JSON on the child's standard input, which ends when the parent
 // does: then the child leaves after the step under way. What a child has to say comes as lines of
-// JSON on its standard output. Control asks a launcher from another process.
+// JSON on its standard output. Control asks a launcher from another process, and Prometheus
+// does where a port was opened for it.
 //
 // Replay runs the steps of a crew's logs again, one share after the other, and compares.
 //
@@ -23,6 +24,9 @@
 //	                        directory for each worker its journal and its log of steps
 //
 // # Invariants
+//
+// Sockets and the records of the membership lie in a directory of package scratch: what a launcher and workers
+// that were all killed leave there the next launcher removes.
 //
 // At any time at most one worker writes what the run leaves behind; what a run leaves is that of a
 // run of one process. A child that dies takes nothing with it that the others need. A worker that runs

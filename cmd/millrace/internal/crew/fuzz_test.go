@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func newLauncher(dir rundir.Dir, children ...string) *Launcher {
 	}
 	l.target.workers = len(children)
 	for _, name := range children {
-		c := &child{name: name, addr: "unix:" + dir.File(name), in: nowhere{io.Discard}, errors: &tail{}}
+		c := &child{name: name, addr: "unix:" + dir.File(name), cmd: &exec.Cmd{Process: &os.Process{}}, in: nowhere{io.Discard}, errors: &tail{}}
 		c.orders = json.NewEncoder(c.in)
 		l.children = append(l.children, c)
 	}
@@ -112,7 +113,7 @@ func FuzzControl(f *testing.F) {
 		if err != nil {
 			return
 		}
-		l := newLauncher(dir)
+		l := newLauncher(dir, "w0")
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
@@ -127,7 +128,7 @@ func FuzzControl(f *testing.F) {
 			}
 			break
 		}
-		if l.target.workers < 0 || l.target.workers > MaxWorkers || len(l.children) > 0 {
+		if l.target.workers < 0 || l.target.workers > MaxWorkers || len(l.children) != 1 {
 			t.Errorf("%d workers are asked for, %d started", l.target.workers, len(l.children))
 		}
 	})

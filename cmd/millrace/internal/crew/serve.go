@@ -61,10 +61,10 @@ func (l *Launcher) handler() http.Handler {
 			http.Error(w, "n must be a number", http.StatusBadRequest)
 			return
 		}
-		l.answer(w, r, func() error { return l.resize(n) })
+		l.answer(w, r, func() (string, error) { return "", l.resize(n) })
 	})
 	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) {
-		l.answer(w, r, func() error { return l.drain(r.FormValue("worker")) })
+		l.answer(w, r, func() (string, error) { return l.drain(r.FormValue("worker")) })
 	})
 	return mux
 }
@@ -95,15 +95,18 @@ func (l *Launcher) ask(ctx context.Context, f func()) error {
 	}
 }
 
-// answer runs f on the launcher's goroutine and tells its error.
-func (l *Launcher) answer(w http.ResponseWriter, r *http.Request, f func() error) {
+// answer runs f on the launcher's goroutine and tells its words or its error.
+func (l *Launcher) answer(w http.ResponseWriter, r *http.Request, f func() (string, error)) {
+	var words string
 	var err error
-	if failed := l.ask(r.Context(), func() { err = f() }); failed != nil {
+	if failed := l.ask(r.Context(), func() { words, err = f() }); failed != nil {
 		err = failed
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
+		return
 	}
+	_, _ = io.WriteString(w, words) // one that has gone away needs no answer
 }
 
 // serveStatus tells how the workers are.
@@ -161,7 +164,9 @@ func (l *Launcher) status(s Status) (Status, []string) {
 		})
 		addrs = append(addrs, c.addr)
 	}
-	if missing := l.target.workers - l.staying(); missing > 0 && !l.target.due.IsZero() {
+	if missing := l.target.workers - l.staying(); missing > 0 && l.shown.stalled != "" {
+		s.Missing = fmt.Sprintf("%d, to be started once the others can go on", missing)
+	} else if missing > 0 && !l.target.due.IsZero() {
 		s.Missing = fmt.Sprintf("%d, to be started in %v", missing, max(0, time.Until(l.target.due)).Round(time.Second))
 	}
 	return s, addrs

@@ -14,7 +14,7 @@ import (
 type shown struct {
 	step, epoch, skip int
 	view              uint64
-	stalled           string
+	stalled           string        // why the group cannot go on, empty while it does
 	at                time.Time     // of the step
 	perStep           time.Duration // at last
 }
@@ -57,7 +57,7 @@ func (l *Launcher) tick(now time.Time) {
 			c.dismiss()
 		}
 	}
-	if l.closing || l.interrupted || l.finisher != nil {
+	if l.ending() || l.shown.stalled != "" { // a group that cannot go on lets nobody in
 		return
 	}
 	for range l.target.missing(now, l.staying()) {
@@ -266,10 +266,11 @@ var errEnding = errors.New("the run is ending")
 
 func (l *Launcher) ending() bool { return l.closing || l.interrupted || l.finisher != nil }
 
-// drain makes one worker leave for good, or all of them.
-func (l *Launcher) drain(name string) error {
+// drain makes one worker leave for good, or all of them. It says why the group cannot go on, if that is so: then they
+// do not leave in good order.
+func (l *Launcher) drain(name string) (stalled string, err error) {
 	if l.ending() {
-		return errEnding
+		return "", errEnding
 	}
 	found := false
 	for _, c := range l.children {
@@ -282,7 +283,7 @@ func (l *Launcher) drain(name string) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("no worker %s is on this machine", name)
+		return "", fmt.Errorf("no worker %s is on this machine", name)
 	}
-	return nil
+	return l.shown.stalled, nil
 }
