@@ -48,7 +48,7 @@ func (n *Node) topBelow(nb *neighbour) uint32 {
 // does for one in turnOf nodes in a wave, because too many would meet behind the same gate otherwise.
 const (
 	turnBelow = 90
-	turnOf    = 5
+	turnOf    = 3
 )
 
 // turnTo is the parent that the node wants in the wave to come: most often the one that it has.

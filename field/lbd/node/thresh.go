@@ -74,7 +74,7 @@ func (n *Node) decideCore(now Time) {
 	}
 	if core := n.upCore && inCore(n.load(), n.b, n.core); core != n.core {
 		n.core = core
-		n.gate = n.under(gate{})
+		n.gate = n.under(gate{id: Nobody, weak: 255})
 		n.spread()
 		n.flush(now)
 	}
