@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,6 +90,11 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 	if err := b.doublings(ctx); err != nil {
 		return err
 	}
+	for _, ranks := range []int{2, 4} {
+		if err := b.unfused(ctx, ranks); err != nil {
+			return err
+		}
+	}
 	b.growth()
 	if err := b.training(ctx); err != nil {
 		return err
@@ -100,6 +107,7 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 		wholeModel+": 25,557,032 float32, 102 MB; "+allTensors+": its 161 tensors",
 		"group: whole steps of a group of workers with nothing to compute: registered, and the commit; token: what the commit takes, over such a step",
 		"train: LeNet, 64 samples a step in all, one thread a worker; two workers against one; median of the runs' own half-second measurements; the machine's limit is what two runs that know nothing of each other take at a time, with 32 samples a step each; compute: that time over the time of a step of the group that has nothing to compute",
+		"unfused: a step whose gradients get ready tensor by tensor, as fast as they can be said to be, over one in which they are ready at once",
 		"doubling: the worst time of a buffer over that of one half as long, 1 KiB to 4 MiB; growth: t(n)/(n-1) over t(2)",
 		"ring bytes: sent to one neighbour, headers included, over 2S(n-1)/n")
 	return nil
@@ -195,7 +203,35 @@ func (b *groupBench) doublings(ctx context.Context) error {
 	return nil
 }
 
-// growth compares our times of several numbers of ranks, and those of many tensors with those of one vector.
+// unfused compares steps whose gradients come tensor by tensor with those in which they are there at once. Both take
+// turns, and are loaded in both orders: what is loaded first lies elsewhere in memory.
+func (b *groupBench) unfused(ctx context.Context, ranks int) error {
+	pace := harness.Pace{Burst: 200 * time.Millisecond, Rounds: 9}
+	if b.quick {
+		pace = harness.Pace{Burst: 50 * time.Millisecond, Rounds: 5}
+	}
+	progress(fmt.Sprintf("unfused/n=%d", ranks))
+	parts, whole := &harness.Entrant{}, &harness.Entrant{Label: "millrace, one vector"} // with all bursts
+	for turn := range 2 {
+		field := make([]*harness.Entrant, 2)
+		for i, what := range []string{allTensors, wholeModel} {
+			field[i] = &harness.Entrant{Peer: b.ours, Row: fmt.Sprintf("%s/n=%d", what, ranks), Variant: registered, Label: "millrace " + registered}
+		}
+		order := slices.Clone(field)
+		if turn > 0 {
+			slices.Reverse(order)
+		}
+		if err := harness.Race(ctx, order, pace); err != nil {
+			return err
+		}
+		parts.Bursts, whole.Bursts = append(parts.Bursts, field[0].Bursts...), append(whole.Bursts, field[1].Bursts...)
+		parts.Failure = cmp.Or(parts.Failure, field[0].Failure, field[1].Failure)
+	}
+	b.report.Rows = append(b.report.Rows, against(fmt.Sprintf("unfused/n=%d/registered", ranks), parts, whole, harness.Wall, math.NaN()))
+	return nil
+}
+
+// growth compares our times of several numbers of ranks, and tells what the commit adds.
 func (b *groupBench) growth() {
 	at := func(what string, n int, v string) float64 {
 		if t, ok := b.alone[fmt.Sprintf("%s/n=%d/%s", what, n, v)]; ok {
@@ -218,9 +254,6 @@ func (b *groupBench) growth() {
 		// What the commit adds does not depend on the vector, and is seen best with a short one.
 		token := at("1KiB", n, driver) - at("1KiB", n, registered)
 		ratio(fmt.Sprintf("token/n=%d", n), token, at(wholeModel, n, driver), "millrace, a step of 102 MB")
-	}
-	for _, n := range []int{2, 4} {
-		ratio(fmt.Sprintf("unfused/n=%d/registered", n), at(allTensors, n, registered), at(wholeModel, n, registered), "millrace, one vector")
 	}
 	most := 16
 	if b.quick {
