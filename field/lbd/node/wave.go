@@ -107,6 +107,7 @@ func (n *Node) status(now Time, m *Message) {
 
 // approach enters a newer wave when it is heard from whom the node wants to have as parent in it; a node that wants nobody takes
 // the first one, and later those of lower rank. The others are waited for, but not for long, and not when somebody else asks: they may be gone.
+// Who heard of the new parent too late stays with the old one.
 func (n *Node) approach(now Time, m *Message) {
 	if m.Wave.newer(n.heard) {
 		n.heard, n.coming, n.goal = m.Wave, plan{m.Flags & (flagScout | flagHurry), max(m.Lo, 1), max(m.Hi, 1)}, Nobody
@@ -115,8 +116,18 @@ func (n *Node) approach(now Time, m *Message) {
 		}
 		n.set(tEnter, now+n.longest())
 	}
-	if m.Wave == n.heard && (n.goal == Nobody || n.goal == m.From || m.has(flagAsk) && m.To == n.cfg.ID) {
-		n.follow(now, m.From, m.Rank)
+	if m.Wave != n.heard {
+		return
+	}
+	by := n.goal
+	switch {
+	case by == Nobody || m.has(flagAsk) && m.To == n.cfg.ID:
+		by = m.From
+	case by == m.From && by != n.parent && n.neighbour(by).settled: // it is too late to turn to that one
+		n.goal, by = n.parent, n.parent
+	}
+	if at, found := n.find(by); found && n.nearby[at].wave == n.heard {
+		n.follow(now, by, n.nearby[at].rank)
 	}
 }
 
