@@ -38,7 +38,7 @@
 //   - No loop, ever: waves are ordered by (sequence, root), a node only moves to newer waves or, within a wave, to lower ranks, and
 //     a parent is always strictly ahead of its child in that order. On a path that REROOT has turned nodes wait for the new wave.
 //   - O(n) messages a wave: HELLO, JOIN, LOAD and THRESH are each sent a bounded number of times by each node and child.
-//   - A node enters the core at a load above B and leaves it below B(1-e), e = 0.1; within a wave, in which B stays, it enters beyond B(1+e).
-//    The core has at most Budget nodes when B is chosen; repairs within the wave can
-//     make it a little larger, and the sink turns back in time all the same.
+//   - A node enters the core at a load above B and leaves it below B(1-e), e = 0.1; within a wave, in which B stays, it enters beyond
+//     B(1+e). The core has at most Budget nodes when B is chosen; repairs within the wave can make it a little larger,
+//     and the sink turns back in time all the same.
 package node

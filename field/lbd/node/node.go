@@ -75,7 +75,6 @@ type neighbour struct {
 	id      ID
 	wave    Wave
 	rank    uint16
-	load    uint32
 	energy  uint8
 	core    bool
 	gate    gate

@@ -89,7 +89,7 @@ func (n *Node) status(now Time, m *Message) {
 		nb.rank = math.MaxUint16 // leads nowhere
 		return
 	}
-	if m.Wave.Seq == 0 {
+	if m.Wave.Seq == 0 || m.Rank == math.MaxUint16 {
 		return
 	}
 	switch {
@@ -126,7 +126,7 @@ func (n *Node) approach(now Time, m *Message) {
 	case by == m.From && by != n.parent && n.neighbour(by).settled: // it is too late to turn to that one
 		n.goal, by = n.parent, n.parent
 	}
-	if at, found := n.find(by); found && n.nearby[at].wave == n.heard {
+	if at, found := n.find(by); found && n.nearby[at].wave == n.heard && n.nearby[at].rank < math.MaxUint16 {
 		n.follow(now, by, n.nearby[at].rank)
 	}
 }
