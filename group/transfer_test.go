@@ -38,9 +38,9 @@ func (c sieved) Send(p fabric.Priority, h fabric.Header, body []byte, done func(
 // TestSourceDies: when a member dies that has given half of its stripe of the state, another one gives the rest, and no
 // byte of what has come is sent again.
 func TestSourceDies(t *testing.T) {
-	const last = 60
+	const last = 30
 	c := newCrew(t, 3)
-	c.elements = 1 << 20
+	c.elements = 1 << 19
 	ctx := c.deadline()
 	var parts atomic.Int64 // bytes of the state that were sent
 	var late atomic.Pointer[hand]
