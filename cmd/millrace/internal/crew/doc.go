@@ -23,10 +23,10 @@
 //	workers/1, 2, …         one for each launcher that worked on it: session.json, and in a
 //	                        directory for each worker its journal and its log of steps
 //
-// # Invariants
-//
 // Sockets and the records of the membership lie in a directory of package scratch: what a launcher and workers
 // that were all killed leave there the next launcher removes.
+//
+// # Invariants
 //
 // At any time at most one worker writes what the run leaves behind; what a run leaves is that of a
 // run of one process. A child that dies takes nothing with it that the others need. A worker that runs
