@@ -95,6 +95,10 @@ func (m *Machine) install(now time.Time, c *Change) {
 		m.end(Fenced{Epoch: next.Epoch, Left: m.leave})
 		return
 	}
+	if err := next.check(); err != nil {
+		m.end(Failed{fmt.Errorf("a change that leads to no view: %w", err)})
+		return
+	}
 	if c.Committed != m.committed {
 		m.end(Failed{fmt.Errorf("view %d begins after step %d, this member stands at step %d", next.Epoch, c.Committed, m.committed)})
 		return

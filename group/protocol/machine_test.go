@@ -144,3 +144,34 @@ func TestLaterAcceptanceCounts(t *testing.T) {
 		t.Errorf("a later acceptance by another is replaced by %v", r.Proposal)
 	}
 }
+
+// TestChangeToNoView: members that somebody else makes up do not get into a view.
+func TestChangeToNoView(t *testing.T) {
+	for name, add := range map[string][]Member{
+		"nobody": {{Name: "nobody"}}, "a member again": {{ID: 1, Name: "again"}}, "a name again": {{ID: 5, Name: "b"}},
+		"two in one": {{ID: 5, Name: "x"}, {ID: 5, Name: "y"}}, "a long name": {{ID: 5, Name: strings.Repeat("x", maxString+1)}},
+	} {
+		for authority, m := range map[Authority]*Machine{Service: someMember(t, Service), Majority: someMember(t, Majority)} {
+			change := &Change{From: 1, Add: add}
+			actions := m.Handle(epoch0, Received{From: 2, Message: &Accept{Epoch: 1, Ballot: Ballot{1, 1}, Change: change, Chosen: true, Origin: 2}})
+			if failed := of[Failed](actions); len(failed) != 1 || len(of[Install](actions)) != 0 {
+				t.Errorf("%s, authority %v: %v", name, authority, actions)
+			}
+		}
+	}
+}
+
+// TestPlannedIsAView plans with wishes that no view can grant.
+func TestPlannedIsAView(t *testing.T) {
+	m := someMember(t, Service)
+	m.wishes = &Result{Records: []Entry{{ID: 1, Record: Record{Ready: true, Join: []Member{
+		{Name: "nobody"}, {ID: 5, Name: "x"}, {ID: 5, Name: "y"}, {ID: 6, Name: strings.Repeat("x", maxString+1)}, {ID: 7, Name: "z"}, {ID: 8, Name: "z"},
+	}}}}}
+	leave, add := m.planned(nil)
+	if len(leave) != 0 || len(add) != 2 || add[0].ID != 5 || add[1].ID != 7 {
+		t.Errorf("leave %v, add %v", leave, add)
+	}
+	if err := m.view.Apply(&Change{Add: add}).check(); err != nil {
+		t.Error(err)
+	}
+}

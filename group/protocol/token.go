@@ -125,8 +125,8 @@ func (m *Machine) planned(out map[ID]bool) (leave map[ID]bool, add []Member) {
 	if m.wishes == nil {
 		return leave, nil
 	}
-	ids, join := m.wishes.wishes()
-	for _, id := range ids {
+	leavers, join := m.wishes.wishes()
+	for _, id := range leavers {
 		if m.view.Has(id) {
 			leave[id] = true
 		}
@@ -134,12 +134,12 @@ func (m *Machine) planned(out map[ID]bool) (leave map[ID]bool, add []Member) {
 	if !m.keepsState(leave, out) {
 		clear(leave)
 	}
-	names := map[string]bool{}
+	ids, names := map[ID]bool{0: true}, map[string]bool{}
 	for _, j := range join {
-		if m.view.Has(j.ID) || names[j.Name] || m.ring.suspects[j.ID] || len(m.view.Members)+len(add) >= MaxMembers {
+		if m.view.Has(j.ID) || ids[j.ID] || names[j.Name] || j.long() || m.ring.suspects[j.ID] || len(m.view.Members)+len(add) >= MaxMembers {
 			continue
 		}
-		names[j.Name] = true
+		ids[j.ID], names[j.Name] = true, true
 		add = append(add, j)
 		for _, old := range m.view.Members {
 			if old.Name == j.Name {
