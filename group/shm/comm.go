@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 
 	"millrace.dev/fabric"
 )
@@ -17,6 +18,9 @@ const (
 	// directBytes is the size up to which every member sums whole pieces by itself, whatever their number: one round
 	// of messages instead of two.
 	directBytes = 16 << 10
+	// spin is how long a member looks for the others' marks before it sleeps. It spins only where every member can
+	// have a CPU.
+	spin = 20 * time.Microsecond
 )
 
 // Comm combines ordinary buffers of the members of one view through a small staging area. It is made by
@@ -28,7 +32,7 @@ type Comm struct {
 	piece  int      // bytes
 	own    []byte   // mapping of the own file
 	peers  [][]byte
-	spins  bool // every member can have a CPU
+	spins  bool
 
 	poke     chan struct{}
 	canceled chan struct{}
@@ -39,10 +43,9 @@ type Comm struct {
 	err    error
 	closed bool
 
-	next    uint64 // pieces of all operations before this one
-	pass    pass
-	parts   [][]byte
-	spinner spinner
+	next  uint64 // pieces of all operations before this one
+	pass  pass
+	parts [][]byte
 }
 
 // Join makes the staging areas of a view's members. It succeeds on all or fails on all, as Attach does.
