@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -113,12 +116,40 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is %v", name, v)
 		}
 	}
+	if text := overSocket(t, filepath.Join(dir, "measured", "group.json"), "/metrics"); !strings.Contains(text, "\nmillrace_group_steps_total{") {
+		t.Errorf("the launcher's socket says %s", text)
+	}
 	views := metric(t, url[1], "views_total", "w1")
 	r.kill(syscall.SIGKILL, pids["w2"])
 	r.until("the loss of a worker is not among the metrics", func() bool {
 		return metric(t, url[1], "views_total", "w1") > views && metric(t, url[1], "members", "w1") == 2
 	})
 	r.interrupt()
+}
+
+// overSocket asks a launcher at the socket that its file names.
+func overSocket(t *testing.T, file, path string) string {
+	t.Helper()
+	var now struct{ Control string }
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &now)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", now.Control)
+	}}}
+	answer, err := client.Get("http://launcher" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err = io.ReadAll(answer.Body); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // metric asks for one of a worker's.

@@ -55,6 +55,7 @@ func (l *Launcher) serve() error {
 func (l *Launcher) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", l.serveStatus)
+	mux.Handle("GET "+metrics.Path, metrics.Handler(l.answering))
 	mux.HandleFunc("POST /resize", func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(r.FormValue("n"))
 		if err != nil {
