@@ -46,6 +46,7 @@ type Comm struct {
 	next  uint64 // pieces of all operations before this one
 	pass  pass
 	parts [][]byte
+	told  [][counts]uint64 // by rank the wants of which it has been told that they are met
 }
 
 // Join makes the staging areas of a view's members. It succeeds on all or fails on all, as Attach does.
@@ -55,7 +56,7 @@ func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
 	}
 	n := len(view.IDs)
 	c := &Comm{
-		view: view, boards: make([]commBoard, n), stages: make([][]byte, n), parts: make([][]byte, n),
+		view: view, boards: make([]commBoard, n), stages: make([][]byte, n), parts: make([][]byte, n), told: make([][counts]uint64, n),
 		piece: pieceBytes(n), spins: n <= runtime.NumCPU(),
 		poke: make(chan struct{}, 1), canceled: make(chan struct{}),
 	}

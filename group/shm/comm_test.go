@@ -149,6 +149,22 @@ func TestOperationsEndWithoutAPeer(t *testing.T) {
 	}
 }
 
+// A member that is slow to wake is not woken again and again.
+func TestSleepersAreWokenOnce(t *testing.T) {
+	comms := newComms(t, newDoors(t, 2))
+	frames := 0
+	marks, sleeps := comms[0], comms[1].boards[1]
+	marks.view.Send = func(int, fabric.Priority, fabric.Header, []byte, func(error)) { frames++ }
+	sleeps.setCount(ready, 9)
+	for _, step := range []struct{ want, mark, frames uint64 }{{1, 1, 1}, {1, 2, 1}, {4, 3, 1}, {4, 4, 2}, {4, 5, 2}, {6, 6, 3}} {
+		sleeps.setWant(ready, step.want)
+		marks.mark(ready, step.mark)
+		if frames != int(step.frames) {
+			t.Errorf("after mark %d for one that waits for %d: %d frames, not %d", step.mark, step.want, frames, step.frames)
+		}
+	}
+}
+
 func TestOperationsAllocateNothing(t *testing.T) {
 	comms := newComms(t, newDoors(t, 2))
 	bufs := [][]byte{make([]byte, 1<<20), make([]byte, 1<<20)}

@@ -42,7 +42,7 @@ func (c *Comm) everywhere(k count) uint64 {
 	return least
 }
 
-// mark raises a count of this member and wakes those who wait for it. Who waits says so before it looks for
+// mark raises a count of this member and wakes those who wait for it, once. Who waits says so before it looks for
 // the last time, so that the member whose mark comes last finds it.
 func (c *Comm) mark(k count, v uint64) {
 	me := c.view.Rank
@@ -50,13 +50,14 @@ func (c *Comm) mark(k count, v uint64) {
 	reached := uint64(0) // unknown
 	for rank, b := range c.boards {
 		w := b.want(k)
-		if rank == me || w == 0 {
+		if rank == me || w == 0 || c.told[rank][k] == w {
 			continue
 		}
 		if reached == 0 {
 			reached = c.everywhere(k)
 		}
 		if reached >= w {
+			c.told[rank][k] = w
 			c.wake(rank)
 		}
 	}
