@@ -278,7 +278,7 @@ func (b *recoveryBench) joining(group string) {
 			if len(s.steps) == 0 {
 				continue
 			}
-			row := figure(fmt.Sprintf("%s/step while %s (%d)/%s", group, s.name, len(s.steps), q.name), "ms", harness.Quantile(s.steps, q.at))
+			row := figure(fmt.Sprintf("step/%s while %s (%d)/%s", group, s.name, len(s.steps), q.name), "ms", harness.Quantile(s.steps, q.at))
 			row.Peer, row.Who = harness.Quantile(quiet, q.at), "ours, undisturbed"
 			row.Ratio = row.Ours / row.Peer
 			b.report.Rows = append(b.report.Rows, row)
