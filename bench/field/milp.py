@@ -15,7 +15,7 @@ problem in two, both integer programs (logic-based Benders decomposition, Hooker
                 more than B. As every sensor adds packets to the flow, next hops cannot run in circles.
 
 Stops without a division are made as many as possible while they have none; at least one of the sensors left must be a stop in every
-solution, which is a constraint for the rounds, and holds for smaller B as well. Before the first round such sets are made around each
+solution, which is a constraint for the rounds, and holds for smaller B as well. Where B does not fall, such sets are made around each
 sensor, small ones because the sensors far away become stops first. A round has stops in any two of these sets; where they share no
 sensor it drives out of either and back, which is what makes the rounds' linear relaxation strong. When a division is found, B falls
 below its largest load; when no round is left, the last division is optimal. An instance for which HiGHS does not prove an answer in time is
@@ -148,11 +148,6 @@ class Instance:
         shuffled = lambda: rng.sample(self.all, self.n)
         fits = lambda stops: self.round_length(stops) <= self.limit
         while best > max(self.weight):
-            if best != known:
-                known = best
-                rounds.at_least(math.ceil(total / max(best - 1, 1)))
-                for c in self.all:
-                    rounds.force(self.grown((), best - 1, sorted(self.all, key=lambda i: -self.dist[c][i])))
             stops = rounds.next()
             if stops is None:
                 break
@@ -163,7 +158,12 @@ class Instance:
                 found = self.division(stops | {more[0]}, best - 1) if more else None
             if found is not None:
                 best = found
+                rounds.at_least(math.ceil(total / max(best - 1, 1)))
                 continue
+            if best != known:
+                known = best
+                for c in self.all:
+                    rounds.force(self.grown((), best - 1, sorted(self.all, key=lambda i: -self.dist[c][i])))
             for _ in range(8):
                 rounds.force(self.grown(stops, best - 1, shuffled()))
         return None if best > total else best
