@@ -29,7 +29,7 @@ for one vehicle, without no-fly zones.`,
 	}
 	var opt sim.Options
 	var until, policy string
-	distributed, epochs, deaths := false, 20, 0.0
+	distributed, epochs, deaths := false, 40, 0.0
 	f := cmd.Flags()
 	f.IntVar(&opt.Rounds, "rounds", 0, "at most so many `rounds` (default 1,000,000, or 1,000 when links lose packets: equal rounds are skipped only without losses)")
 	f.StringVar(&until, "until", "partition", "stop at first-death, ten-percent, partition or rounds")
@@ -40,7 +40,7 @@ for one vehicle, without no-fly zones.`,
 	f.Float64Var(&opt.Listen, "listen", 0, "`part` of idle time, 0 to 1, that a radio listens instead of sleeping")
 	f.Uint64Var(&opt.Seed, "seed", 1, "`number` from which random choices follow")
 	f.BoolVar(&distributed, "distributed", false, "run the localized protocol instead of the plan's routes")
-	f.IntVar(&epochs, "epochs", 20, "with --distributed: `epochs` before the tour")
+	f.IntVar(&epochs, "epochs", 40, "with --distributed: `epochs` before the tour")
 	f.Float64Var(&deaths, "deaths", 0, "with --distributed: `part` of the sensors that dies before the tour")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		opt.Until, opt.Policy = sim.Until(until), sim.Policy(policy)
