@@ -110,6 +110,27 @@ func FuzzLink(f *testing.F) {
 	ofNoEpoch := frames(typeHello, greeting, uint8(0x20), []byte{})
 	ofNoEpoch[len(ofNoEpoch)-4] = 0
 	f.Add(ofNoEpoch)
+	third, again := Member{ID: 9, Name: "third", Addr: "unix:/third", Host: "here"}, Member{ID: 7, Name: "again", Addr: "unix:/self"}
+	result := &protocol.Result{Step: 1, Epoch: 1, Facts: protocol.Facts{Weight: 2, Finite: true}, Records: []protocol.Entry{{ID: 7}, {ID: 8, Record: protocol.Record{Join: []Member{third}}}}}
+	view := View{Epoch: 2, Members: []Member{peer, {ID: 7, Name: "self"}, third}}
+	ballot := protocol.Ballot{Attempt: 1, Rank: 1}
+	for _, change := range []*protocol.Change{
+		{From: 1, Add: []Member{third}}, {From: 1, Add: []Member{again}}, {From: 1, Remove: []ID{8}}, {From: 1, Remove: []ID{7}}, {From: 1, Committed: 1, Result: result, Remove: []ID{8}},
+	} {
+		for _, msg := range []protocol.Message{
+			&protocol.Accept{Epoch: 1, Ballot: ballot, Change: change, Chosen: true, Origin: 8},
+			&protocol.Accept{Epoch: 1, Ballot: ballot, Change: change, Acks: []ID{8}, Origin: 8},
+			&protocol.Installed{Change: change, View: &view},
+			&protocol.Reconcile{Epoch: 1, Ballot: ballot, Votes: []protocol.Vote{{ID: 8, Committed: 1}}, Last: result, Proposal: change},
+			&protocol.Reconcile{Epoch: 2, Ballot: ballot, Base: change, View: &view},
+		} {
+			text, err := protocol.Append(nil, msg)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(frames(typeHello, greeting, typeMessage, text, typeHello, hello{Group: "fuzz", From: third, Plan: plan}, uint8(0x20), []byte("data"), typeMessage, text))
+		}
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		self := Member{ID: 7, Name: "self", Addr: "unix:" + filepath.Join("/nowhere", "self"), Host: "here"}
 		network := &nets{}
