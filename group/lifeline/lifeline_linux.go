@@ -3,9 +3,13 @@ package lifeline
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -36,31 +40,52 @@ func unsupported(what string, err error) error {
 
 // Open makes the line of the worker with an ID that no other has.
 func Open(id uint64) (*Line, error) {
-	l := &Line{}
-	for range strands {
-		if err := l.strand(); err != nil {
-			l.Close() //nolint:errcheck // the first error counts
-			return nil, unsupported("a thread with files of its own", err)
-		}
-	}
-	listener, err := net.ListenUnix("unix", address(id))
+	listener, err := net.ListenUnix("unix", address(id)) // first, so that the runtime has its files
 	if err != nil {
-		l.Close() //nolint:errcheck
 		return nil, unsupported("handing out files", err)
 	}
-	l.listener = listener
+	l := &Line{listener: listener}
+	files, err := runtimeFiles()
+	for range strands {
+		if err == nil {
+			err = l.strand(files)
+		}
+	}
+	if err != nil {
+		l.Close() //nolint:errcheck // the first error counts
+		return nil, unsupported("a thread with files of its own", err)
+	}
 	l.running.Go(l.serve)
 	return l, nil
 }
 
-// strand starts a thread that holds the write end of a pipe alone.
-func (l *Line) strand() error {
+// runtimeFiles are the files through which the Go runtime waits and wakes, and the standard error for its last words.
+// It uses them from any thread, also from one that is locked, and ends the process where it cannot.
+func runtimeFiles() ([]int, error) {
+	const dir = "/proc/self/fd"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := []int{int(os.Stderr.Fd())}
+	for _, e := range entries {
+		number, err := strconv.Atoi(e.Name())
+		kind, _ := os.Readlink(filepath.Join(dir, e.Name())) // gone where it was closed meanwhile
+		if err == nil && (kind == "anon_inode:[eventfd]" || kind == "anon_inode:[eventpoll]") {
+			files = append(files, number)
+		}
+	}
+	return files, nil
+}
+
+// strand starts a thread that has the write end of a pipe alone, and no files else but the runtime's.
+func (l *Line) strand(files []int) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	ready := make(chan error, 1)
-	l.running.Go(func() { hold(pair[1], ready) })
+	l.running.Go(func() { hold(pair[1], files, ready) })
 	if err := <-ready; err != nil {
 		unix.Close(pair[0]) //nolint:errcheck
 		unix.Close(pair[1]) //nolint:errcheck
@@ -78,11 +103,11 @@ func (l *Line) strand() error {
 
 // hold runs on a thread that is never used for anything else and ends with the goroutine. That is never
 // the process's first one, whose table is what /proc/self/fd shows.
-func hold(control int, ready chan<- error) {
+func hold(control int, files []int, ready chan<- error) {
 	runtime.LockOSThread()
 	if unix.Gettid() == unix.Getpid() {
 		ended := make(chan struct{})
-		go func() { defer close(ended); hold(control, ready) }()
+		go func() { defer close(ended); hold(control, files, ready) }()
 		<-ended // this goroutine keeps the first thread from it
 		runtime.UnlockOSThread()
 		return
@@ -98,7 +123,7 @@ func hold(control int, ready chan<- error) {
 		err = unix.Sendmsg(control, []byte{0}, unix.UnixRights(pipe[0]), nil, 0)
 	}
 	if err == nil {
-		err = closeOthers(control, pipe[1])
+		err = closeOthers(append([]int{control, pipe[1]}, files...))
 	}
 	ready <- err
 	if err != nil {
@@ -111,18 +136,17 @@ func hold(control int, ready chan<- error) {
 	}
 }
 
-// closeOthers closes all files of the thread's table but two.
-func closeOthers(a, b int) error {
-	if a > b {
-		a, b = b, a
-	}
-	for _, gap := range [][2]int{{0, a - 1}, {a + 1, b - 1}, {b + 1, 1<<31 - 1}} {
-		if gap[0] > gap[1] {
-			continue
+// closeOthers closes all files of the thread's table but these.
+func closeOthers(kept []int) error {
+	slices.Sort(kept)
+	next := 0
+	for _, file := range append(kept, math.MaxInt32) {
+		if next < file {
+			if err := unix.CloseRange(uint(next), uint(file-1), 0); err != nil {
+				return err
+			}
 		}
-		if err := unix.CloseRange(uint(gap[0]), uint(gap[1]), 0); err != nil {
-			return err
-		}
+		next = file + 1
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -204,4 +206,57 @@ func TestMany(t *testing.T) {
 	if after := count(); after > before {
 		t.Errorf("%d files are open after all, %d near the beginning", after, before)
 	}
+}
+
+// TestRuntimeFiles: the threads with files of their own have those through which the runtime waits and wakes, since a
+// thread uses them when it gives up its processor, and the process ends with a fatal error where it cannot.
+func TestRuntimeFiles(t *testing.T) {
+	l, err := Open(uint64(os.Getpid())<<20 | 6)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	tasks, err := filepath.Glob("/proc/self/task/*/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"anon_inode:[eventfd]", "anon_inode:[eventpoll]", "pipe", "socket", "standard error"}
+	own := 0
+	for _, dir := range tasks {
+		if kinds := filesIn(t, dir); len(kinds) <= len(want) {
+			own++
+			if !slices.Equal(kinds, want) {
+				t.Errorf("a thread has %q, not %q", kinds, want)
+			}
+		}
+	}
+	if own != strands {
+		t.Errorf("%d threads have files of their own, not %d", own, strands)
+	}
+}
+
+// filesIn names the files of a table by their kinds, in order.
+func filesIn(t *testing.T, dir string) (kinds []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		kind, err := os.Readlink(filepath.Join(dir, e.Name()))
+		switch {
+		case e.Name() == "2":
+			kind = "standard error"
+		case err != nil:
+			continue
+		case !strings.HasPrefix(kind, "anon_inode:"):
+			kind, _, _ = strings.Cut(kind, ":")
+		}
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
 }
