@@ -96,11 +96,12 @@ func TestGivenUpTwice(t *testing.T) {
 	}
 }
 
-// A child that joins when B is known is told at once.
+// A child that joins when B is known is told at once. The heavy one comes first, as the node would leave the core without it.
 func TestLateChildIsTold(t *testing.T) {
 	n := New(Config{ID: 1, Weight: 1, Slot: 32, Delay: 4})
 	n.wave, n.parent, n.rank, n.settled, n.ready, n.upCore, n.core, n.b = Wave{1, 9}, 2, 2, true, true, true, true, 10
-	for id, load := range map[ID]uint32{5: 30, 6: 3} {
+	for _, c := range []child{{id: 5, load: 30}, {id: 6, load: 3}} {
+		id, load := c.id, c.load
 		n.Receive(1, Message{Kind: Join, From: id, To: 1, Peer: 1, Wave: n.wave, Rank: 3, Load: load})
 		out := n.Outbox()
 		if len(out) != 1 || out[0].Kind != Thresh || out[0].To != id || out[0].B != 10 || out[0].has(flagStop) != (load > 10) {
