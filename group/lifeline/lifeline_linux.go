@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -67,7 +68,7 @@ func runtimeFiles() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []int{int(os.Stderr.Fd())}
+	files := []int{syscall.Stderr}
 	for _, e := range entries {
 		number, err := strconv.Atoi(e.Name())
 		kind, _ := os.Readlink(filepath.Join(dir, e.Name())) // gone where it was closed meanwhile
