@@ -7,12 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // blockTime bounds one block of a page.
-const blockTime = 10 * time.Minute
+const blockTime = 5 * time.Minute
 
 // TestDocs runs every page of the manual.
 func TestDocs(t *testing.T) {
@@ -67,7 +68,7 @@ func checkQuotes(t *testing.T, root, page string) {
 // runPage runs the blocks of a page in one directory, up to the first that
 // fails.
 func runPage(t *testing.T, root string, blocks []block, environment []string) {
-	dir := t.TempDir()
+	dir, page := t.TempDir(), t
 	for _, b := range blocks {
 		if b.skip != "" {
 			continue
@@ -77,9 +78,9 @@ func runPage(t *testing.T, root string, blocks []block, environment []string) {
 			if b.checkout {
 				where = copyTree(t, root)
 			}
-			output, err := b.run(where, append(environment, "HOME="+dir))
+			output, err := b.run(page, where, append(environment, "HOME="+dir))
 			if err != nil {
-				t.Fatalf("%v\n%s%s", err, b.text, output)
+				t.Fatalf("%v\n%s%s%s", err, b.text, output, notes(where))
 			}
 			if line, found := missing(output, b.output); found {
 				t.Fatalf("%q is missing from the output:\n%s", line, output)
@@ -91,13 +92,33 @@ func runPage(t *testing.T, root string, blocks []block, environment []string) {
 	}
 }
 
-func (b *block) run(dir string, environment []string) (string, error) {
+// notes are the ends of the text files that the blocks of a page leave where
+// they ran, such as what a command in the background printed.
+func notes(dir string) string {
+	const longest = 2000
+	files, _ := filepath.Glob(filepath.Join(dir, "*.txt"))
+	var text strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err == nil {
+			fmt.Fprintf(&text, "%s ends with\n%s\n", filepath.Base(file), content[max(0, len(content)-longest):])
+		}
+	}
+	return text.String()
+}
+
+// run runs a block. What that leaves in the background ends with the test.
+func (b *block) run(t *testing.T, dir string, environment []string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), blockTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", b.text)
 	cmd.Dir, cmd.Env = dir, environment
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = 10 * time.Second
 	output, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }) // the group may be gone
+	}
 	return string(output), err
 }
 
