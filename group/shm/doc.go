@@ -29,10 +29,11 @@
 //	      ─▶ all segments of all blocks done: the members' marks on the boards say so, r is complete
 //
 // A block is one chunk, or a few where the vector is so long that there are enough blocks, as each segment is a mapping
-// of r that a new view has to make; a segment is a run of whole pages. One goroutine a [Team] sums, beside the
-// computation. Boards are words that their owner writes and others read, atomically. Who has nothing to do says so on its
-// board and sleeps; whoever makes the last mark that it waits for sends it a frame. Blocks gather for a millisecond before
-// that, unless the last one is there, so that a step costs few system calls in however many parts its gradients come.
+// of r that a new view has to make; a segment is a run of whole pages. Who calls Ready sums, between two parts of the
+// computation, what is ready everywhere by then; a goroutine of the [Team] sums the rest when the last block is complete.
+// Boards are words that their owner writes and others read, atomically. Who has nothing to do says so on its board and
+// sleeps; whoever makes the last mark that it waits for sends it a frame. Blocks gather for a millisecond before that, unless
+// the last one is there, so that a step costs few system calls in however many parts its gradients come.
 // Members of a [Comm] look for a while before they sleep, if each can have a CPU.
 //
 // # Invariants

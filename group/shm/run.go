@@ -2,49 +2,31 @@ package shm
 
 import (
 	"fmt"
+	"slices"
 
 	"millrace.dev/group/internal/vec"
 	"millrace.dev/group/reduce"
 )
 
-// run sums the segments of one step after the other until the team is canceled.
+// run ends one step after the other until the team is canceled.
 func (t *Team) run() {
 	defer close(t.stopped)
 	first := firstTag(t.config.Epoch)
 	for tag := first; ; tag++ {
-		if !t.awaitBegin(tag) {
-			t.finish(reduce.Facts{}, t.reason())
-			return
-		}
 		facts, err := t.reduce(tag)
-		t.results = t.results || err == nil
 		if err != nil {
 			t.Cancel(err)
+			t.summing.Lock() // until nobody sums in Ready any more
+			t.finish(facts, err)
+			t.summing.Unlock()
+			return
 		}
-		t.finish(facts, err)
+		t.results = true
+		t.finish(facts, nil)
 		if tag == first+1 { // not sooner: somebody may wait for the step before, as the first after a death
 			t.stock.tend(newLayout(t.layout.elements, t.layout.page, max(2, t.layout.n-1)).shareBytes(), t.vectors)
 		}
 	}
-}
-
-// awaitBegin waits until the step with a tag has begun, or reports false when the team is canceled.
-func (t *Team) awaitBegin(tag uint64) bool {
-	for {
-		t.mu.Lock()
-		begun, canceled := t.tag == tag, t.err != nil
-		t.mu.Unlock()
-		if begun || canceled {
-			return begun && !canceled
-		}
-		t.wait()
-	}
-}
-
-func (t *Team) reason() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err
 }
 
 // finish tells the step under way, if there is one, how it ended.
@@ -56,6 +38,69 @@ func (t *Team) finish(facts reduce.Facts, err error) {
 	if done != nil {
 		done(facts, err)
 	}
+}
+
+// reduce does what is left to do in a step when this member's gradients are complete, and waits for the others' parts.
+func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
+	if err := t.await(tag); err != nil {
+		return reduce.Facts{}, err
+	}
+	if err := t.config.Mean.show(t); err != nil {
+		return reduce.Facts{}, err
+	}
+	for {
+		facts, left, err := t.sumReady(tag)
+		if err != nil {
+			return reduce.Facts{}, err
+		}
+		if left == 0 {
+			return t.conclude(tag, facts)
+		}
+		t.sleep(wantReady, func() bool { return t.anyReady(tag) })
+	}
+}
+
+// await waits until the gradients of the step with a tag are all there. It returns why the step cannot go on.
+func (t *Team) await(tag uint64) error {
+	for {
+		t.mu.Lock()
+		there := t.tag == tag && t.rest == 0
+		err := t.reason()
+		t.mu.Unlock()
+		if there || err != nil {
+			return err
+		}
+		t.wait()
+	}
+}
+
+// conclude tells the others that this member's part of the sum is there, and waits for theirs.
+func (t *Team) conclude(tag uint64, facts reduce.Facts) (reduce.Facts, error) {
+	t.boards[t.config.Rank].markDone(tag, facts.Finite)
+	if done, _ := t.doneEverywhere(tag); done {
+		t.wakeSleepers(wantDone)
+	}
+	for {
+		done, finite := t.doneEverywhere(tag)
+		if done {
+			facts.Finite = finite
+			return facts, nil
+		}
+		if err := t.stop(); err != nil {
+			return reduce.Facts{}, err
+		}
+		t.sleep(wantDone, func() bool { done, _ := t.doneEverywhere(tag); return done })
+	}
+}
+
+// sleep waits until another member has reason to wake this one, or this member itself.
+func (t *Team) sleep(w want, possible func() bool) {
+	own := t.boards[t.config.Rank]
+	own.sleep(w)
+	if !possible() {
+		t.wait()
+	}
+	own.sleep(wantNothing)
 }
 
 // wait waits until something may be possible, or the team is canceled.
@@ -70,110 +115,50 @@ func (t *Team) wait() {
 func (t *Team) stop() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.reason()
+}
+
+// reason is stop for who holds t.mu.
+func (t *Team) reason() error {
 	if t.err != nil {
 		return t.err
 	}
 	return t.bad
 }
 
-// reduce does this member's part of a step and waits for the others' parts.
-func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
-	if err := t.config.Mean.show(t); err != nil {
-		return reduce.Facts{}, err
-	}
-	own := t.boards[t.config.Rank]
-	t.open = t.open[:0]
-	for block := range t.layout.blocks() {
-		t.open = append(t.open, block)
-	}
-	t.facts = reduce.Facts{Finite: true}
-	known := false // who contributes
-	for len(t.open) > 0 {
-		if err := t.stop(); err != nil {
-			return reduce.Facts{}, err
-		}
+// sumReady sums this member's segments of the blocks that have become ready everywhere, and tells others of them. It
+// returns how many blocks are left, and the facts if there are none.
+func (t *Team) sumReady(tag uint64) (facts reduce.Facts, left int, err error) {
+	t.summing.Lock()
+	defer t.summing.Unlock()
+	t.mu.Lock()
+	err = t.reason()
+	if err == nil {
 		t.announce()
-		before := len(t.open)
-		for i := 0; i < len(t.open); i++ {
-			if !t.readyEverywhere(t.open[i], tag) {
-				continue
-			}
-			if !known {
-				if err := t.contributors(tag); err != nil {
-					return reduce.Facts{}, err
-				}
-				known = true
-			}
-			t.announce()
-			if err := t.sum(t.open[i]); err != nil {
-				return reduce.Facts{}, err
-			}
+	}
+	t.mu.Unlock()
+	for i := 0; i < len(t.open) && err == nil; i++ {
+		if t.readyEverywhere(t.open[i], tag) {
+			err = t.sum(t.open[i], tag)
 			t.open[i] = -1
 		}
-		t.forgetDone()
-		if len(t.open) == before {
-			t.sleep(wantReady, func() bool { return t.anyReady(tag) })
-		}
 	}
-	own.markDone(tag, t.facts.Finite)
-	if done, _ := t.doneEverywhere(tag); done {
-		t.wakeSleepers(wantDone)
-	}
-	for {
-		t.announce() // Ready may come to it after the block has been summed
-		done, finite := t.doneEverywhere(tag)
-		if done {
-			t.facts.Finite = finite
-			return t.facts, nil
-		}
-		if err := t.stop(); err != nil {
-			return reduce.Facts{}, err
-		}
-		t.sleep(wantDone, func() bool { done, _ := t.doneEverywhere(tag); return done })
-	}
-}
-
-// announce wakes the members that sleep until a block is ready everywhere, if this one has completed some: once for
-// all of them.
-func (t *Team) announce() {
-	if t.news.Load() {
-		t.news.Store(false)
-		t.wakeSleepers(wantReady)
-	}
-}
-
-// sleep waits until another member has reason to wake this one, or this member itself.
-func (t *Team) sleep(w want, possible func() bool) {
-	own := t.boards[t.config.Rank]
-	own.sleep(w)
-	if !possible() {
-		t.wait()
-	}
-	own.sleep(wantNothing)
+	t.open = slices.DeleteFunc(t.open, func(block int) bool { return block < 0 })
+	return t.facts, len(t.open), err
 }
 
 func (t *Team) anyReady(tag uint64) bool {
-	for _, block := range t.open {
-		if t.readyEverywhere(block, tag) {
-			return true
-		}
-	}
-	return false
+	t.summing.Lock()
+	defer t.summing.Unlock()
+	return slices.ContainsFunc(t.open, func(block int) bool { return t.readyEverywhere(block, tag) })
 }
 
-// forgetDone drops the blocks that sum has been through, marked by -1.
-func (t *Team) forgetDone() {
-	kept := t.open[:0]
-	for _, block := range t.open {
-		if block >= 0 {
-			kept = append(kept, block)
-		}
-	}
-	t.open = kept
-}
-
-// contributors finds the weights of a step that has begun everywhere.
+// contributors finds the weights of a step that has begun everywhere, once.
 func (t *Team) contributors(tag uint64) error {
+	if t.known {
+		return nil
+	}
+	t.known = true
 	own := t.boards[t.config.Rank].step(tag)
 	for rank, b := range t.boards {
 		if step := b.step(tag); step != own {
@@ -190,7 +175,10 @@ func (t *Team) contributors(tag uint64) error {
 const stripe = 8192
 
 // sum computes this member's segment of a block.
-func (t *Team) sum(block int) error {
+func (t *Team) sum(block int, tag uint64) error {
+	if err := t.contributors(tag); err != nil {
+		return err
+	}
 	lo, hi := t.layout.segment(block, t.config.Rank)
 	to := floats(t.share.mem[t.layout.slotAt(block):])
 	scale := reduce.Scale(t.facts.Weight)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"millrace.dev/fabric"
@@ -53,7 +52,6 @@ type Team struct {
 	stock   *stock
 
 	poke     chan struct{} // something may be possible now
-	news     atomic.Bool   // this member has completed blocks of which sleepers have not been told
 	canceled chan struct{}
 	stopped  chan struct{}
 
@@ -66,15 +64,17 @@ type Team struct {
 	left   []int                               // elements of each block that are not ready
 	rest   int                                 // blocks that are not complete
 	ripe   bool                                // some are ready everywhere of which nobody was woken
+	woke   time.Time                           // when somebody was woken last for such blocks
 	bad    error                               // misuse of Ready in this step
-	gather *time.Timer                         // runs when some are ripe
 
-	// The rest belongs to the goroutine of run.
+	summing sync.Mutex  // held by who sums, taken before mu; it guards what follows
 	open    []int       // blocks whose segments are not in the share
+	known   bool        // facts.Weight and weights are those of the step
 	parts   [][]float32 // stripes of g by rank
 	weights []float32   // by rank
 	facts   reduce.Facts
-	results bool // a step was completed
+
+	results bool // a step was completed; of the goroutine of run
 }
 
 var _ reduce.Reducer = (*Team)(nil)
@@ -97,8 +97,6 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 		boards: make([]board, n), g: make([][]float32, n), fds: make([]int, n),
 		poke: make(chan struct{}, 1), canceled: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	t.gather = time.AfterFunc(gathering, t.gathered)
-	t.gather.Stop()
 	for rank := range t.fds {
 		t.fds[rank] = -1
 	}
@@ -198,6 +196,8 @@ func (t *Team) leave() {
 func (t *Team) Close() error {
 	t.Cancel(ErrClosed)
 	<-t.stopped
+	t.summing.Lock()
+	defer t.summing.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
@@ -218,6 +218,8 @@ func (t *Team) Begin(step, m uint64, done func(reduce.Facts, error)) {
 }
 
 func (t *Team) begin(step, m uint64, done func(reduce.Facts, error)) error {
+	t.summing.Lock()
+	defer t.summing.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil {
@@ -228,69 +230,79 @@ func (t *Team) begin(step, m uint64, done func(reduce.Facts, error)) error {
 	}
 	t.tag++
 	t.step, t.done, t.bad = step, done, nil
+	t.open = t.open[:0]
 	for block := range t.left {
 		lo, hi := t.layout.bounds(block)
 		t.left[block] = hi - lo
+		t.open = append(t.open, block)
 	}
 	t.rest, t.ripe = len(t.left), false
+	t.known, t.facts = false, reduce.Facts{Finite: true}
 	t.boards[t.config.Rank].begin(t.tag, step, m)
-	t.wakeUp()
 	return nil
 }
 
-// gathering is how long blocks gather before this member wakes those that sum, unless the last one is there. A waking
-// costs some tens of microseconds of everybody's CPU, more than there is to gain from summing a block a little earlier.
+// gathering is for how long blocks gather before this member wakes those that have nothing else to do than to sum
+// them, unless the last one is there. A waking costs some tens of microseconds of everybody's CPU, more than
+// there is to gain from summing a block a little earlier.
 const gathering = time.Millisecond
 
-// Ready marks the blocks that the elements complete; see reduce.Reducer. It makes no system call but to wake this
-// member's own goroutine, which tells the others.
+// Ready marks the blocks that the elements complete; see reduce.Reducer. Then it sums its segments of those blocks that are
+// ready everywhere: a goroutine beside a computation that keeps all CPUs busy would take the same time from it and more for
+// the switching. What is left when the last block is complete, the team's own goroutine sums.
 func (t *Team) Ready(lo, hi int) {
+	switch tag, rest := t.mark(lo, hi); {
+	case tag == 0:
+	case rest == 0:
+		t.wakeUp()
+	default:
+		if _, _, err := t.sumReady(tag); err != nil {
+			t.mu.Lock()
+			t.fail(err)
+			t.mu.Unlock()
+		}
+	}
+}
+
+// mark marks the blocks that the elements complete in the step with a tag, of which rest are not complete then; tag 0
+// says that there are none.
+func (t *Team) mark(lo, hi int) (tag uint64, rest int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err != nil || t.done == nil || lo == hi {
-		return
+	if t.err != nil || t.done == nil || t.bad != nil || lo == hi {
+		return 0, 0
 	}
 	if lo < 0 || hi > t.layout.elements || lo > hi {
 		t.fail(fmt.Errorf("shm: elements %d to %d are ready of a vector of %d", lo, hi, t.layout.elements))
-		return
+		return 0, 0
 	}
-	gathers := t.ripe
+	before := t.rest
 	for block := lo / t.layout.block; block*t.layout.block < hi; block++ {
 		from, to := t.layout.bounds(block)
 		t.left[block] -= min(hi, to) - max(lo, from)
 		switch left := t.left[block]; {
 		case left < 0:
 			t.fail(fmt.Errorf("shm: elements between %d and %d are ready twice in step %d", max(lo, from), min(hi, to), t.step))
-			return
+			return 0, 0
 		case left == 0:
 			t.boards[t.config.Rank].markReady(block, t.tag)
 			t.rest--
 			t.ripe = t.readyEverywhere(block, t.tag) || t.ripe
 		}
 	}
-	switch {
-	case t.ripe && t.rest == 0:
-		t.gather.Stop()
-		t.wakeThoseThatSum()
-	case t.ripe && !gathers:
-		t.gather.Reset(gathering)
+	if t.rest == before {
+		return 0, 0
 	}
+	return t.tag, t.rest
 }
 
-// gathered is called when blocks have gathered for long enough.
-func (t *Team) gathered() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.ripe {
-		t.wakeThoseThatSum()
+// announce wakes those that sleep until blocks are ready everywhere, if it is time to. t.mu is held.
+func (t *Team) announce() {
+	now := time.Now()
+	if t.ripe && (t.rest == 0 || now.Sub(t.woke) >= gathering) {
+		t.ripe, t.woke = false, now
+		t.wakeSleepers(wantReady)
 	}
-}
-
-// wakeThoseThatSum makes this member's own goroutine wake the others, and sum. t.mu is held.
-func (t *Team) wakeThoseThatSum() {
-	t.ripe = false
-	t.news.Store(true)
-	t.wakeUp()
 }
 
 // fail makes the step under way end with an error. t.mu is held.

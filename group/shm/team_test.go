@@ -360,50 +360,37 @@ func TestBlocksGatherBeforeOthersAreWoken(t *testing.T) {
 	all := newWorkers(t, 2, blocks*reduce.Chunk)
 	mustAttach(t, 1, all)
 	first, last := all[0].get(), all[1].get()
-	ripe := func(next int) bool {
+	gathers := func(next int) bool {
 		last.Ready(next*reduce.Chunk, (next+1)*reduce.Chunk)
 		last.mu.Lock()
 		defer last.mu.Unlock()
 		return last.ripe
 	}
-	step := func(number uint64, ready func()) {
-		t.Helper()
-		results := []chan outcome{all[0].begin(number, 1), all[1].begin(number, 1)}
-		first.Ready(0, blocks*reduce.Chunk)
-		ready()
-		for rank, result := range results {
-			if got := <-result; got.err != nil {
-				t.Errorf("rank %d: %v", rank, got.err)
-			}
+	woke := func(at time.Time) {
+		last.mu.Lock()
+		defer last.mu.Unlock()
+		last.woke = at
+	}
+	results := []chan outcome{all[0].begin(1, 1), all[1].begin(1, 1)}
+	first.Ready(0, blocks*reduce.Chunk)
+	if gathers(0) {
+		t.Error("the first block waits for others")
+	}
+	woke(time.Now().Add(time.Hour))
+	if !gathers(1) {
+		t.Error("the second block does not wait for others")
+	}
+	woke(time.Now().Add(-gathering))
+	if gathers(2) {
+		t.Error("the third block waits for long")
+	}
+	woke(time.Now().Add(time.Hour))
+	last.Ready(3*reduce.Chunk, blocks*reduce.Chunk)
+	for rank, result := range results {
+		if got := <-result; got.err != nil {
+			t.Errorf("rank %d: %v", rank, got.err)
 		}
 	}
-	clock := last.gather
-	last.gather = time.AfterFunc(0, func() {}) // one that does nothing
-	step(1, func() {
-		for block, want := range []bool{true, true, true, false} {
-			if ripe(block) != want {
-				t.Errorf("block %d: %v that blocks gather", block, !want)
-			}
-		}
-	})
-	step(2, func() {
-		ripe(0)
-		last.gathered()
-		for block := 1; block < blocks; block++ {
-			if got, want := ripe(block), block < blocks-1; got != want {
-				t.Errorf("block %d after a waking: %v that blocks gather", block, got)
-			}
-		}
-	})
-	last.gather = clock
-	step(3, func() {
-		for gathers := ripe(0); gathers; time.Sleep(time.Millisecond) {
-			last.mu.Lock()
-			gathers = last.ripe
-			last.mu.Unlock()
-		}
-		last.Ready(reduce.Chunk, blocks*reduce.Chunk)
-	})
 }
 
 func TestStepsAllocateNothing(t *testing.T) {

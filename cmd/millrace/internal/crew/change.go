@@ -8,6 +8,7 @@ import (
 
 	"millrace.dev/control"
 	"millrace.dev/group"
+	"millrace.dev/group/reduce"
 	"millrace.dev/learn/train"
 )
 
@@ -204,6 +205,21 @@ func (m machine) capacity(v group.View) float64 {
 		sum += min(n, m.cores)
 	}
 	return float64(sum)
+}
+
+// spare is how many goroutines of a worker may run beside its computation, so that what comes from others is dealt
+// with meanwhile.
+const spare = 2
+
+// processors is how many goroutines of a worker may run at a time after a step. Workers that share memory and keep all cores
+// busy get no spare ones: each thread more that wakes up pushes a computing one from its core, for milliseconds where the
+// system puts two of those on one, and all wait for the slower worker. What comes from others waits at most some 10 ms
+// then, when the runtime interrupts the computation.
+func (m machine) processors(r group.Result) int {
+	if r.Algorithm == reduce.Shared.String() && len(r.View.Members)*m.threads >= m.cores {
+		return m.threads
+	}
+	return m.threads + spare
 }
 
 // topology is the choice of how gradients are added up. It should not make the members wait longer at

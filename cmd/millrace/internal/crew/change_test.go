@@ -95,6 +95,24 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
+func TestProcessors(t *testing.T) {
+	for _, c := range []struct {
+		m       machine
+		r       group.Result
+		threads int
+	}{
+		{machine{1, 4}, group.Result{View: viewOf(1, "w0@a w1@a"), Algorithm: "shared"}, 3},
+		{machine{2, 4}, group.Result{View: viewOf(1, "w0@a w1@a"), Algorithm: "shared"}, 2},
+		{machine{1, 2}, group.Result{View: viewOf(1, "w0@a w1@a w2@a"), Algorithm: "shared"}, 1},
+		{machine{1, 1}, group.Result{View: viewOf(1, "w0@a w1@b"), Algorithm: "ring"}, 3},
+		{machine{1, 1}, group.Result{View: viewOf(1, "w0@a")}, 3},
+	} {
+		if got := c.m.processors(c.r); got != c.threads {
+			t.Errorf("%+v with %d workers, %q: %d, want %d", c.m, len(c.r.View.Members), c.r.Algorithm, got, c.threads)
+		}
+	}
+}
+
 // TestLateMember is silent about the view it came with: the others have written that down.
 func TestLateMember(t *testing.T) {
 	c := chronicle{machine: machine{1, 2}, terms: Terms{Base: 8}, batch: 8, late: true}

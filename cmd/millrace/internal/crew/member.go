@@ -3,6 +3,7 @@ package crew
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -106,6 +107,9 @@ func (m *Member) Commit(ctx context.Context, own train.Tally) (train.Verdict, er
 // note takes down what the step means for the group.
 func (m *Member) note(wait time.Duration, r group.Result, v *train.Verdict) {
 	var change *Change
+	if r.View.Epoch != m.chronicle.view.Epoch {
+		runtime.GOMAXPROCS(m.chronicle.machine.processors(r))
+	}
 	change, v.Taken, v.Signals = m.chronicle.step(time.Now(), wait, r, m.step.RateScale)
 	var skip *skipWord
 	if v.Culprit != "" {

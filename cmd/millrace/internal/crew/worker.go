@@ -99,8 +99,7 @@ func (w *worker) obey(in io.Reader) {
 // run prepares the job, trains and finishes.
 func (w *worker) run(ctx context.Context, orders io.Reader) (err error) {
 	s := &w.spec
-	// With a processor to spare, what comes from the others is read while all threads compute.
-	runtime.GOMAXPROCS(s.Settings.Threads + 2)
+	runtime.GOMAXPROCS(s.Settings.Threads + spare)
 	if w.dir, err = rundir.Open(s.Run); err != nil {
 		return err
 	}
