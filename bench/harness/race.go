@@ -172,8 +172,11 @@ func Spread(c Clock, a, b *Entrant) float64 {
 	for i := range min(len(a.Bursts), len(b.Bursts)) {
 		r = append(r, c.Of(a.Bursts[i])/c.Of(b.Bursts[i]))
 	}
-	return (Quantile(r, 0.75) - Quantile(r, 0.25)) / 2 / Median(r)
+	return Scatter(r)
 }
+
+// Scatter is half the interquartile range of values, in shares of their median.
+func Scatter(v []float64) float64 { return (Quantile(v, 0.75) - Quantile(v, 0.25)) / 2 / Median(v) }
 
 // Median of values; NaN of none.
 func Median(v []float64) float64 { return Quantile(v, 0.5) }

@@ -106,7 +106,7 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 		"in-place: any buffer of the caller, as the peers do it; registered: gradients in a vector that the other processes can read, the mean in another, as in training; ring-unix, ring-tcp: over sockets, as between machines",
 		wholeModel+": 25,557,032 float32, 102 MB; "+allTensors+": its 161 tensors",
 		"group: whole steps of a group of workers with nothing to compute: registered, and the commit; token: what the commit takes, over such a step",
-		"train: LeNet, 64 samples a step in all, one thread a worker; two workers against one; median of the runs' own half-second measurements; the machine's limit is what two runs that know nothing of each other take at a time, with 32 samples a step each; compute: that time over the time of a step of the group that has nothing to compute",
+		"train: 64 samples a step in all, one thread a worker; two workers against one; ratio: the median of those of the rounds; times: medians of the runs' own half-second measurements; the machine's limit is what two runs that know nothing of each other take at a time, with 32 samples a step each; compute: that time over the time of a step of the group that has nothing to compute",
 		"unfused: a step whose gradients get ready tensor by tensor, as fast as they can be said to be, over one in which they are ready at once",
 		"doubling: the worst time of a buffer over that of one half as long, 1 KiB to 4 MiB; growth: t(n)/(n-1) over t(2)",
 		"ring bytes: sent to one neighbour, headers included, over 2S(n-1)/n")
