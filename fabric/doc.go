@@ -31,10 +31,11 @@
 // All numbers are little endian. Each side first sends a hello: a header whose
 // fields carry its window and a random number, with its name as body. A header
 // is 48 bytes: magic "mlrc", version, priority, type, flags, epoch, step, aux,
-// bucket, chunk, length, and CRC-32C of what comes before. The CRC begins from the random number
-// of the receiver and the number of the frame, neither of which is on the wire:
-// a frame that was recorded earlier, repeated, left out or reordered does not
-// pass. That finds mistakes and stale streams; only TLS stops an adversary.
+// bucket, chunk, length, and CRC-32C of what comes before. The CRC begins from
+// the random number of the receiver and the number of the frame, neither of
+// which is on the wire: a frame that was recorded earlier, repeated, left out
+// or reordered does not pass. That finds mistakes and stale streams; only TLS
+// stops an adversary.
 //
 // # Invariants
 //

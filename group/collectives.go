@@ -95,8 +95,8 @@ func (w *Worker) Barrier(ctx context.Context, name string) error {
 	return w.run(ctx, collective.Request{Name: name, Kind: collective.Barrier})
 }
 
-// links measured: the first view finds out what it costs to pass bytes on, which later choices of
-// algorithms rest on. What it found counts from the commit of the group's first step on, as that proves
+// measuring: the first view finds out what it costs to pass bytes on, which later choices of algorithms
+// rest on. What it found counts from the commit of the group's first step on, as that proves
 // that all members have found it; until then each has it for itself, and a view that changes before
 // uses the default.
 type measuring struct {

@@ -51,7 +51,7 @@ type link struct {
 	conn       fabric.Conn
 	introduced int                   // incarnation of this worker that has said hello
 	to         ID                    // the worker at the other end, 0 while unknown
-	made       time.Time             //
+	made       time.Time             // when it was accepted, or dialed
 	peer       atomic.Pointer[hello] // nil before its hello has come
 	heard      atomic.Int64          // Unix nanoseconds of the last frame
 	moved      uint64                // bytes received when the loop looked last

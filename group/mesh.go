@@ -36,11 +36,11 @@ type dialing struct {
 }
 
 const (
-	maxLinks   = 2048             // of all kinds
-	gathering  = 30 * time.Second // how long founders wait for one that was never there
-	lingering  = 250 * time.Millisecond
-	redialLong = time.Second
-	strangers  = 10 * time.Second
+	maxLinks   = 2048                   // of all kinds
+	gathering  = 30 * time.Second       // how long founders wait for one that was never there
+	lingering  = 250 * time.Millisecond // how long one that has left may still hear that it may go
+	redialLong = time.Second            // between two dials, at most
+	strangers  = 10 * time.Second       // how long a connection may not say who it is
 )
 
 func (m *mesh) init(lp *loop) {

@@ -56,8 +56,8 @@ type situation struct {
 	reduced   bool      // the step is, here
 	slow      string    // the member whose data is missing
 	missing   string    // which
+	heard     time.Time // the last sign of that member
 	draining  bool      // a reduction that was cut off is not over
-	heard     time.Time // the last sign of it
 }
 
 // status says in words what a worker does and what it waits for.

@@ -28,7 +28,7 @@ import (
 // meanwhile. If a source dies, another gives what is missing of its stripe; or, where its state is that
 // of a later step already, the joiner asks anew, for the state of then.
 
-// transfer is a joiner's side as the loop sees it; the zero value of a member whose state is complete.
+// transfer is a joiner's side as the loop sees it. A member whose state is complete is restored, and seeks nothing.
 type transfer struct {
 	restored bool // the trainer has the state
 	seeking  *seeking

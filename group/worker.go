@@ -91,7 +91,7 @@ func (c *Config) fill() error {
 // goroutine, the trainer's; the others may be called from anywhere.
 type Worker struct {
 	config  Config
-	plan    uint64 // digest of Tensors
+	plan    uint64 // digest of what the vector consists of
 	memory  *memory
 	inbox   *inbox
 	desk    *desk

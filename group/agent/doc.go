@@ -33,7 +33,8 @@
 // the mean over all workers. It must not be written between ready or commit and the result. After the
 // outcome skip nobody updates; after void this worker was cut off, and the next begin restores its
 // state or says that it has left. After broadcast the memory holds what that of the first founder held
-// before; a newcomer's stays as it is, since it will get the others' state. A step without ranges is for those that follow or catch up: they commit without a gradient.
+// before; a newcomer's stays as it is, since it will get the others' state. A step without ranges is for those
+// that follow or catch up: they commit without a gradient.
 //
 // # Invariants
 //

@@ -72,7 +72,7 @@ type Summary struct {
 	Lost    int    `json:"lost"` // of them, whose programs failed
 }
 
-// worker is one of the host's.
+// hosted is one of the host's workers.
 type hosted struct {
 	member  group.Member
 	network *fabric.Sockets

@@ -1,9 +1,10 @@
 // Package collective lets the members of a view reduce and exchange vectors over connections.
 //
 // It has two parts. [NewReducer] gives what reduces the flat gradient vector of training steps: [Step], a ring whose
-// chunks start as their gradients become ready, or, for a short vector, one call for all of it. [Engine] runs named calls on buffers of any type: all-reduce, reduce-scatter, all-gather,
-// broadcast, barrier. Both are driven by what connections receive: a driver calls Body, Frame and Closed, and hands in a
-// [Sender]. They start no goroutine and know no socket, so that they run over a simulated network too.
+// chunks start as their gradients become ready, or, for a short vector, one call for all of it. [Engine] runs named
+// calls on buffers of any type: all-reduce, reduce-scatter, all-gather, broadcast, barrier. Both are driven by what
+// connections receive: a driver calls Body, Frame and Closed, and hands in a [Sender]. They start no goroutine and know
+// no socket, so that they run over a simulated network too.
 //
 // # Algorithms
 //

@@ -48,8 +48,8 @@ type Machine struct {
 	wishes    *Result // the same, while its wishes may not be fulfilled yet
 	base      *Change // that began this view, until a step shows that all have installed it
 
-	leave bool     // wishes of this member
-	join  []Member //
+	leave bool     // this member wishes to leave
+	join  []Member // whom it wishes to be let in
 	tally tally    // the commit of step committed+1
 	ring  ring     // the change of this view
 

@@ -79,7 +79,7 @@ func (o *offer) check(mine *offer, rank int) error {
 	case o.n != mine.n:
 		return differs("a number of members of", uint64(o.n), uint64(mine.n))
 	case o.page != mine.page:
-		return differs("pages of bytes", uint64(o.page), uint64(mine.page))
+		return differs("a page size in bytes of", uint64(o.page), uint64(mine.page))
 	case o.elements != mine.elements:
 		return differs("a vector with a number of elements of", o.elements, mine.elements)
 	case o.plan != mine.plan:

@@ -46,7 +46,7 @@ func sendFiles(c *net.UnixConn, message []byte, fds []int) error {
 	return err
 }
 
-// receiveFiles reads a message of the length of b and exactly n files with it. No file is left open on an error.
+// receiveFiles reads a message of the length of b and at most n files with it. No file is left open on an error.
 func receiveFiles(c *net.UnixConn, b []byte, n int) ([]int, error) {
 	oob := make([]byte, unix.CmsgSpace(8*4))
 	var fds []int

@@ -37,8 +37,8 @@ type Part struct {
 // Range is the samples at positions from [0] up to, not including, [1].
 type Range [2]uint64
 
-// Equal says whether two workers tell the same of a step. A hash or rate that one of them did not
-// know is no difference.
+// Equal says whether two workers tell the same of a step. A hash that one of them did not know is no
+// difference.
 func (r *Record) Equal(o *Record) bool {
 	a, b := *r, *o
 	if a.Hash == 0 || b.Hash == 0 {

@@ -104,7 +104,7 @@ func (c *child) end() string {
 	return fmt.Sprintf("ended with exit code %d", state.ExitCode())
 }
 
-// tail keeps the begin and the end of what was written to it.
+// tail keeps the beginning and the end of what was written to it.
 type tail struct {
 	mu        sync.Mutex
 	head, end []byte

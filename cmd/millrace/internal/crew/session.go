@@ -87,7 +87,7 @@ func openSession(dir rundir.Dir, setup Setup) (s session, err error) {
 	return s, err
 }
 
-// close gives the run free.
+// close lets others work on the run.
 func (s *session) close(dir rundir.Dir) {
 	if s.lock != nil {
 		_ = os.Remove(dir.File(groupFile))
