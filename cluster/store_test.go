@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"millrace.dev/cluster/clustertest"
+	"millrace.dev/internal/freeport"
 )
 
 func TestRecordsOfOneServer(t *testing.T) {
@@ -176,7 +177,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
-	url := fmt.Sprintf("nats://127.0.0.1:%d", clustertest.FreePorts(t, 1)[0])
+	url := fmt.Sprintf("nats://127.0.0.1:%d", freeport.Find(t, 1))
 	if _, err := Open(ctx, Config{URL: url}); !errors.Is(err, ErrUnavailable) {
 		t.Fatalf("nobody listens: %v", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"millrace.dev/internal/freeport"
 )
 
 // variable holds the nodeConfig of a process that is a server.
@@ -80,16 +81,16 @@ type Node struct {
 // Start starts a cluster of n servers, which end with the test.
 func Start(t *testing.T, n int) (nodes []*Node, urls string) {
 	t.Helper()
-	ports := FreePorts(t, 2*n)
+	port := freeport.Find(t, 2*n) // of the clients, then of the peers
 	var peers, clients []string
 	for i := range n {
-		clients = append(clients, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
-		peers = append(peers, fmt.Sprintf("127.0.0.1:%d", ports[n+i]))
+		clients = append(clients, fmt.Sprintf("nats://127.0.0.1:%d", port+i))
+		peers = append(peers, fmt.Sprintf("127.0.0.1:%d", port+n+i))
 	}
 	dir := t.TempDir()
 	for i := range n {
 		name := fmt.Sprintf("node-%d", i)
-		nodes = append(nodes, &Node{Name: name, config: nodeConfig{name, filepath.Join(dir, name), ports[i], ports[n+i], peers}})
+		nodes = append(nodes, &Node{Name: name, config: nodeConfig{name, filepath.Join(dir, name), port + i, port + n + i, peers}})
 		nodes[i].Start(t)
 	}
 	return nodes, strings.Join(clients, ",")
@@ -134,21 +135,6 @@ func (n *Node) Kill() {
 	_ = n.cmd.Process.Signal(syscall.SIGKILL)
 	_ = n.cmd.Wait()
 	n.cmd = nil
-}
-
-// FreePorts finds ports that nobody listens on.
-func FreePorts(t *testing.T, n int) []int {
-	t.Helper()
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
 }
 
 // Freeze stops all threads of a server. The signal alone may leave one enough time for an answer.

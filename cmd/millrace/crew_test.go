@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"millrace.dev/cluster"
 	"millrace.dev/cmd/millrace/internal/crew"
 	"millrace.dev/control"
+	"millrace.dev/internal/freeport"
 )
 
 // crewArgs is a run of small steps, whose length the tests add.
@@ -563,7 +563,7 @@ func TestJoin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, list := range flags {
 				if len(list) > 0 {
-					list[1] = strings.Replace(list[1], "PORT", fmt.Sprint(freePorts(t)), 1)
+					list[1] = strings.Replace(list[1], "PORT", fmt.Sprint(freeport.Find(t, 2)), 1)
 				}
 			}
 			r := launchNew(t, dir, name, slices.Concat(endless, []string{"--workers", "2"}, flags[0])...)
@@ -596,27 +596,6 @@ func TestJoin(t *testing.T) {
 			}
 		})
 	}
-}
-
-// freePorts finds a port that is free, with the one after it, among those that no system gives to
-// connections by itself.
-func freePorts(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := 15000 + 2*rand.IntN(5000)
-		a, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-		if err != nil {
-			continue
-		}
-		b, err := net.Listen("tcp", fmt.Sprintf(":%d", port+1))
-		a.Close()
-		if err == nil {
-			b.Close()
-			return port
-		}
-	}
-	t.Fatal("no two ports are free")
-	return 0
 }
 
 // TestReplayFindsDifferences gives a replay what does not fit: a checkpoint of other weights, and logs of

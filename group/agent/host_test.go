@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"millrace.dev/fabric/keys"
 	"millrace.dev/group/steplog"
+	"millrace.dev/internal/freeport"
 )
 
 const (
@@ -100,31 +100,11 @@ func TestHostWithKeys(t *testing.T) {
 	var said bytes.Buffer
 	h := newHost(t, 2, &said)
 	h.Keys, h.Majority, h.Metrics = keys.Place{Dir: dir, Name: "machine"}, true, "127.0.0.1:0"
-	h.Listen = fmt.Sprintf("127.0.0.1:%d", freePorts(t))
+	h.Listen = fmt.Sprintf("127.0.0.1:%d", freeport.Find(t, 2))
 	s, err := h.Run(context.Background())
 	if err != nil || s.Lost != 0 || said.String() != "metrics are at %s" {
 		t.Fatalf("%+v, %v, %s", s, err, &said)
 	}
-}
-
-// freePorts finds a port that is free, with the one after it.
-func freePorts(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := 15000 + 2*rand.IntN(5000)
-		a, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1))
-		a.Close()
-		if err == nil {
-			b.Close()
-			return port
-		}
-	}
-	t.Fatal("no two ports are free")
-	return 0
 }
 
 // TestNotice: workers that would train for ever leave once a file says that the machine will be taken.
