@@ -16,9 +16,8 @@ func (t *Team) run() {
 		facts, err := t.reduce(tag)
 		if err != nil {
 			t.Cancel(err)
-			t.summing.Lock() // until nobody sums in Ready any more
+			t.forsake()
 			t.finish(facts, err)
-			t.summing.Unlock()
 			return
 		}
 		t.results = true
@@ -27,6 +26,13 @@ func (t *Team) run() {
 			t.stock.tend(newLayout(t.layout.elements, t.layout.page, max(2, t.layout.n-1)).shareBytes(), t.vectors)
 		}
 	}
+}
+
+// forsake gives up what is left to sum once the team is canceled. Afterwards nobody sums any more.
+func (t *Team) forsake() {
+	t.summing.Lock()
+	defer t.summing.Unlock()
+	t.open = t.open[:0]
 }
 
 // finish tells the step under way, if there is one, how it ended.
@@ -127,16 +133,21 @@ func (t *Team) reason() error {
 }
 
 // sumReady sums this member's segments of the blocks that have become ready everywhere, and tells others of them. It
-// returns how many blocks are left, and the facts if there are none.
+// returns how many blocks are left, and the facts if there are none. After an error the step ends with that. Ready may come
+// here when the step that it was called in is done, as another Ready completed it: then nothing is left.
 func (t *Team) sumReady(tag uint64) (facts reduce.Facts, left int, err error) {
 	t.summing.Lock()
 	defer t.summing.Unlock()
 	t.mu.Lock()
 	err = t.reason()
-	if err == nil {
+	current := t.tag == tag && t.done != nil
+	if err == nil && current {
 		t.announce()
 	}
 	t.mu.Unlock()
+	if err != nil || !current {
+		return reduce.Facts{}, 0, err
+	}
 	for i := 0; i < len(t.open) && err == nil; i++ {
 		if t.readyEverywhere(t.open[i], tag) {
 			err = t.sum(t.open[i], tag)
@@ -144,6 +155,11 @@ func (t *Team) sumReady(tag uint64) (facts reduce.Facts, left int, err error) {
 		}
 	}
 	t.open = slices.DeleteFunc(t.open, func(block int) bool { return block < 0 })
+	if err != nil {
+		t.mu.Lock()
+		t.fail(err) // before anybody else goes on with the step
+		t.mu.Unlock()
+	}
 	return t.facts, len(t.open), err
 }
 
