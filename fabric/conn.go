@@ -74,9 +74,6 @@ func (c *conn) run(ctx context.Context, open func(context.Context) (net.Conn, er
 	}
 	c.fail(c.explain(err))
 	<-c.ended
-	if c.stream != nil {
-		c.stream.dropFiles()
-	}
 	if c.handler != nil {
 		c.handler.Closed(c, c.cause)
 	}

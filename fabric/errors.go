@@ -12,10 +12,6 @@ var ErrClosed = fmt.Errorf("closed on this side: %w", net.ErrClosed)
 // ErrQueueFull is why a connection ended whose peer took less than was sent.
 var ErrQueueFull = errors.New("the queue of frames to send is full")
 
-// ErrFiles says that a connection cannot carry open files: only a Unix socket
-// on Linux can.
-var ErrFiles = errors.New("open files travel over Unix sockets on Linux only")
-
 // ProtocolError says that a peer sent what is not a valid stream of frames.
 type ProtocolError struct {
 	Remote string // address of the peer

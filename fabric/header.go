@@ -34,7 +34,6 @@ type class uint8
 const (
 	classControl = class(Control)
 	classBulk    = class(Bulk)
-	classFiles   = class(2)  // Chunk open files come along
 	classHello   = class(16) // first frame of a stream
 	classCredit  = class(17) // Aux more bytes of bulk may come
 )
@@ -48,7 +47,7 @@ func (c class) limit() (bytes uint32, known bool) {
 		return MaxBulk, true
 	case classHello:
 		return maxName, true
-	case classFiles, classCredit:
+	case classCredit:
 		return 0, true
 	}
 	return 0, false

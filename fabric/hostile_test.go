@@ -111,20 +111,18 @@ func TestStreamsThatAreNoneAreDropped(t *testing.T) {
 		send  func(s *stranger) []byte
 		words string
 	}{
-		"huge length":           {func(s *stranger) []byte { return s.frame(classBulk, Header{Length: 0xffffffff}, nil) }, "announces 4294967295 bytes"},
-		"over the limit":        {func(s *stranger) []byte { return s.frame(classControl, Header{Length: MaxControl + 1}, nil) }, "announces 262145 bytes"},
-		"wrong magic":           {func(s *stranger) []byte { return append([]byte("HTTP"), s.frame(classControl, plain, nil)[4:]...) }, "begins with 48 54 54 50"},
-		"wrong checksum":        {func(s *stranger) []byte { b := s.frame(classControl, plain, nil); b[20] ^= 1; return b }, "checksum"},
-		"other stream":          {func(s *stranger) []byte { s.nonce++; return s.frame(classControl, plain, nil) }, "checksum"},
-		"repeated frame":        {func(s *stranger) []byte { b := s.frame(classControl, plain, nil); return append(b, b...) }, "checksum"},
-		"left out frame":        {func(s *stranger) []byte { s.n++; return s.frame(classControl, plain, nil) }, "checksum"},
-		"other version":         {func(s *stranger) []byte { b := s.frame(classControl, plain, nil); b[4] = 9; return b }, "version 9"},
-		"unknown class":         {func(s *stranger) []byte { return s.frame(99, plain, nil) }, "unknown class 99"},
-		"second hello":          {func(s *stranger) []byte { return s.frame(classHello, plain, nil) }, "where none may be"},
-		"credit from thin air":  {func(s *stranger) []byte { return s.frame(classCredit, Header{Aux: 1}, nil) }, "gives back 1 bytes"},
-		"endless credit":        {func(s *stranger) []byte { return s.frame(classCredit, Header{Aux: 1 << 63}, nil) }, "gives back"},
-		"files out of thin air": {func(s *stranger) []byte { return s.frame(classFiles, Header{Chunk: 3}, nil) }, "open files"},
-		"too many files":        {func(s *stranger) []byte { return s.frame(classFiles, Header{Chunk: 1 << 31}, nil) }, "open files"},
+		"huge length":          {func(s *stranger) []byte { return s.frame(classBulk, Header{Length: 0xffffffff}, nil) }, "announces 4294967295 bytes"},
+		"over the limit":       {func(s *stranger) []byte { return s.frame(classControl, Header{Length: MaxControl + 1}, nil) }, "announces 262145 bytes"},
+		"wrong magic":          {func(s *stranger) []byte { return append([]byte("HTTP"), s.frame(classControl, plain, nil)[4:]...) }, "begins with 48 54 54 50"},
+		"wrong checksum":       {func(s *stranger) []byte { b := s.frame(classControl, plain, nil); b[20] ^= 1; return b }, "checksum"},
+		"other stream":         {func(s *stranger) []byte { s.nonce++; return s.frame(classControl, plain, nil) }, "checksum"},
+		"repeated frame":       {func(s *stranger) []byte { b := s.frame(classControl, plain, nil); return append(b, b...) }, "checksum"},
+		"left out frame":       {func(s *stranger) []byte { s.n++; return s.frame(classControl, plain, nil) }, "checksum"},
+		"other version":        {func(s *stranger) []byte { b := s.frame(classControl, plain, nil); b[4] = 9; return b }, "version 9"},
+		"unknown class":        {func(s *stranger) []byte { return s.frame(99, plain, nil) }, "unknown class 99"},
+		"second hello":         {func(s *stranger) []byte { return s.frame(classHello, plain, nil) }, "where none may be"},
+		"credit from thin air": {func(s *stranger) []byte { return s.frame(classCredit, Header{Aux: 1}, nil) }, "gives back 1 bytes"},
+		"endless credit":       {func(s *stranger) []byte { return s.frame(classCredit, Header{Aux: 1 << 63}, nil) }, "gives back"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, r := network(t, Options{}), newRecorder()
@@ -329,7 +327,6 @@ func FuzzStream(f *testing.F) {
 	for _, whole := range []bool{false, true} {
 		f.Add(good, whole)
 		f.Add(append(good, s.frame(classCredit, Header{Aux: 3}, nil)...), whole)
-		f.Add(append(good, s.frame(classFiles, Header{Chunk: 3}, nil)...), whole)
 		f.Add(rawHeader(classBulk, Header{Length: 0xffffffff}, 0), whole)
 		f.Add([]byte(magic), whole)
 	}

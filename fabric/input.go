@@ -90,8 +90,6 @@ func (c *conn) take(class class, h Header) error {
 		}
 		c.free(HeaderSize + int(h.Length))
 		return nil
-	case classFiles:
-		return c.deliverFiles(h)
 	case classCredit:
 		c.mu.Lock()
 		err := c.credit.Grant(h.Aux)
@@ -121,22 +119,4 @@ func (c *conn) deliver(h Header) error {
 		}
 	}
 	return c.handler.Frame(c, h, body)
-}
-
-// deliverFiles hands open files to the handler.
-func (c *conn) deliverFiles(h Header) error {
-	if h.Chunk == 0 || h.Chunk > maxFiles {
-		return &ProtocolError{Reason: fmt.Sprintf("a frame announces %d open files, the limit is %d", h.Chunk, maxFiles)}
-	}
-	files, err := c.stream.takeFiles(int(h.Chunk))
-	if err != nil {
-		return err
-	}
-	if handler, ok := c.handler.(FileHandler); ok {
-		return handler.Files(c, h, files)
-	}
-	for _, f := range files {
-		f.Close()
-	}
-	return &ProtocolError{Reason: "open files came where none are taken"}
 }

@@ -1,10 +1,6 @@
 package fabric
 
-import (
-	"os"
-
-	"millrace.dev/fabric/internal/flow"
-)
+import "millrace.dev/fabric/internal/flow"
 
 const (
 	inlineSize = 64 << 10  // a frame up to this is written by Send, header included
@@ -54,21 +50,6 @@ func (c *conn) refuse(err error, done func(error)) {
 	}
 }
 
-func (c *conn) sendFiles(h Header, files []*os.File, done func(error)) error {
-	c.mu.Lock()
-	can := c.raw == nil || canSendFiles(c.raw)
-	c.mu.Unlock()
-	if !can || len(files) == 0 {
-		return ErrFiles
-	}
-	if len(files) > maxFiles {
-		return &LimitError{Priority: Control, Length: len(files)}
-	}
-	h.Length, h.Chunk = 0, uint32(len(files))
-	c.send(frame{class: classFiles, h: h, files: files, done: done})
-	return nil
-}
-
 // send writes a small frame at once if nothing is ahead of it, else queues it.
 func (c *conn) send(f frame) {
 	c.mu.Lock()
@@ -90,7 +71,7 @@ func (c *conn) send(f frame) {
 		c.refuse(ErrQueueFull, f.done)
 		return
 	}
-	if o.busy || !o.ready || q.n > 0 || o.control.n > 0 || f.files != nil || f.size() > inlineSize || !c.stream.inline() || !c.pay(&f) {
+	if o.busy || !o.ready || q.n > 0 || o.control.n > 0 || f.size() > inlineSize || !c.stream.inline() || !c.pay(&f) {
 		q.push(f)
 		if !o.busy {
 			c.wake.Signal()
@@ -151,7 +132,7 @@ func (o *output) add(f frame) {
 }
 
 // fill takes frames from the queues into the batch: control first, then what
-// bulk the credit covers. A frame with files goes alone.
+// bulk the credit covers.
 func (c *conn) fill() {
 	o := &c.out
 	o.begin()
@@ -162,15 +143,9 @@ func (c *conn) fill() {
 				return
 			}
 		}
-		if q.peek().files != nil && len(o.batch) > 0 {
-			return
-		}
 		f := q.pop()
 		o.add(f)
 		size += f.size()
-		if f.files != nil {
-			return
-		}
 	}
 }
 
@@ -218,12 +193,7 @@ func (c *conn) callFinished() {
 func (c *conn) flush() {
 	o := &c.out
 	c.mu.Unlock()
-	var err error
-	if files := o.batch[0].files; files != nil {
-		err = c.stream.writeFiles(o.heads[0][:], files)
-	} else {
-		err = c.stream.writeAll(o.bufs)
-	}
+	err := c.stream.writeAll(o.bufs)
 	if err != nil {
 		c.fail(err)
 	}

@@ -1,13 +1,10 @@
 package fabric
 
-import "os"
-
 // frame is one that waits to be sent.
 type frame struct {
 	class class
 	h     Header
 	body  []byte
-	files []*os.File
 	done  func(error)
 }
 

@@ -1,9 +1,6 @@
 package fabric
 
-import (
-	"net"
-	"os"
-)
+import "net"
 
 // stream is a socket as the connection uses it. One goroutine reads and one
 // writes at a time.
@@ -17,13 +14,6 @@ type stream interface {
 	tryWrite(bufs [][]byte) (int, error)
 	// inline tells whether tryWrite is of use.
 	inline() bool
-	// writeFiles writes head, with the files attached to its first byte.
-	writeFiles(head []byte, files []*os.File) error
-	// takeFiles returns the n files that came first; they came before the
-	// byte that they were attached to.
-	takeFiles(n int) ([]*os.File, error)
-	// dropFiles closes the files that nobody took.
-	dropFiles()
 }
 
 // recordSize is how much a plain stream gathers for one write: about what one
@@ -81,11 +71,8 @@ func (p *plain) flush() error {
 	return err
 }
 
-func (p *plain) tryWrite([][]byte) (int, error)      { return 0, nil }
-func (p *plain) inline() bool                        { return false }
-func (p *plain) writeFiles([]byte, []*os.File) error { return ErrFiles }
-func (p *plain) takeFiles(int) ([]*os.File, error)   { return nil, ErrFiles }
-func (p *plain) dropFiles()                          {}
+func (p *plain) tryWrite([][]byte) (int, error) { return 0, nil }
+func (p *plain) inline() bool                   { return false }
 
 // advance drops the first n bytes of bufs.
 func advance(bufs [][]byte, n int) [][]byte {

@@ -25,12 +25,9 @@ const maxParts = 64
 // which never block, under the runtime's poller. What a call needs lies in
 // the struct, so that it allocates nothing.
 type socket struct {
-	raw  syscall.RawConn
-	in   transfer
-	out  transfer
-	fds  []int  // files that came and were not taken
-	oob  []byte // for what brings them; Unix sockets only
-	unix bool
+	raw syscall.RawConn
+	in  transfer
+	out transfer
 }
 
 // transfer is one direction's call: what is passed to the system and what came back.
@@ -54,8 +51,7 @@ func newStream(conn net.Conn, userTimeout time.Duration) (stream, error) {
 		return nil, err
 	}
 	s := &socket{raw: raw}
-	if _, s.unix = conn.(*net.UnixConn); s.unix {
-		s.oob = make([]byte, unix.CmsgSpace(4*maxFiles))
+	if _, local := conn.(*net.UnixConn); local {
 		err = s.checkOwner()
 	} else {
 		err = s.control(func(fd int) error {
@@ -65,7 +61,7 @@ func newStream(conn net.Conn, userTimeout time.Duration) (stream, error) {
 			)
 		})
 	}
-	s.in.call = func(fd uintptr) bool { return s.in.run(fd, unix.SYS_RECVMSG, unix.MSG_CMSG_CLOEXEC) }
+	s.in.call = func(fd uintptr) bool { return s.in.run(fd, unix.SYS_RECVMSG, 0) }
 	s.out.call = func(fd uintptr) bool { return s.out.run(fd, unix.SYS_SENDMSG, unix.MSG_NOSIGNAL) }
 	return s, err
 }
@@ -133,48 +129,22 @@ func (t *transfer) set(bufs ...[]byte) {
 // clear lets go of the buffers.
 func (t *transfer) clear() {
 	clear(t.iov[:t.msg.Iovlen])
-	t.msg.Control = nil
-	t.msg.SetControllen(0)
 }
 
+// read reads bytes alone: the system closes open files that come with them.
 func (s *socket) read(a, b []byte) (int, error) {
 	t := &s.in
 	t.set(a, b)
-	if s.unix {
-		t.msg.Control = &s.oob[0]
-		t.msg.SetControllen(len(s.oob))
-	}
 	t.wait, t.n = true, 0
 	err := s.raw.Read(t.call)
-	got, flags := int(t.msg.Controllen), t.msg.Flags
 	t.clear()
 	if err == nil {
 		err = s.wrap("recvmsg", t.err)
-	}
-	if err == nil && s.unix && got > 0 {
-		err = s.collect(s.oob[:got], flags)
 	}
 	if err == nil && t.n == 0 {
 		err = io.EOF
 	}
 	return t.n, err
-}
-
-// collect takes the files that came with a message.
-func (s *socket) collect(oob []byte, flags int32) error {
-	messages, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return &ProtocolError{Reason: "a control message of the socket is broken"}
-	}
-	for i := range messages {
-		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
-			s.fds = append(s.fds, fds...)
-		}
-	}
-	if flags&unix.MSG_CTRUNC != 0 || len(s.fds) > 4*maxFiles {
-		return &ProtocolError{Reason: "more open files came than a frame may bring"}
-	}
-	return nil
 }
 
 func (s *socket) wrap(call string, err error) error {
@@ -209,51 +179,4 @@ func (s *socket) writeAll(bufs [][]byte) error {
 		bufs = advance(bufs, n)
 	}
 	return nil
-}
-
-func (s *socket) writeFiles(head []byte, files []*os.File) error {
-	fds := make([]int, len(files))
-	for i, f := range files {
-		fds[i] = int(f.Fd())
-	}
-	rights := unix.UnixRights(fds...)
-	t := &s.out
-	t.set(head)
-	t.msg.Control = &rights[0]
-	t.msg.SetControllen(len(rights))
-	t.wait, t.n = true, 0
-	err := s.raw.Write(t.call)
-	t.clear()
-	if err == nil {
-		err = s.wrap("sendmsg", t.err)
-	}
-	if err == nil && t.n < len(head) {
-		err = s.writeAll([][]byte{head[t.n:]})
-	}
-	return err
-}
-
-func (s *socket) takeFiles(n int) ([]*os.File, error) {
-	if n > len(s.fds) {
-		return nil, &ProtocolError{Reason: fmt.Sprintf("a frame announces %d open files, %d came", n, len(s.fds))}
-	}
-	files := make([]*os.File, n)
-	for i, fd := range s.fds[:n] {
-		files[i] = os.NewFile(uintptr(fd), fmt.Sprintf("received-%d", fd))
-	}
-	s.fds = append(s.fds[:0], s.fds[n:]...)
-	return files, nil
-}
-
-func (s *socket) dropFiles() {
-	for _, fd := range s.fds {
-		unix.Close(fd)
-	}
-	s.fds = nil
-}
-
-// canSendFiles tells whether a socket carries open files.
-func canSendFiles(conn net.Conn) bool {
-	_, ok := conn.(*net.UnixConn)
-	return ok
 }

@@ -9,6 +9,3 @@ import (
 
 // newStream returns the stream over a TCP or Unix socket.
 func newStream(conn net.Conn, _ time.Duration) (stream, error) { return newPlain(conn), nil }
-
-// canSendFiles tells whether a socket carries open files.
-func canSendFiles(net.Conn) bool { return false }
