@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -617,7 +618,10 @@ func TestConfigHasAllFlags(t *testing.T) {
 	if err := json.Unmarshal(settings, &fields); err != nil {
 		t.Fatal(err)
 	}
-	keys := configKeys()
+	keys := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[trainConfig]()) {
+		keys[f.Tag.Get("yaml")] = true
+	}
 	for name := range fields {
 		if cmd.Flags().Lookup(name) == nil {
 			t.Errorf("the setting %s has no flag", name)

@@ -141,15 +141,6 @@ type trainConfig struct {
 	TestFraction    *float64  `yaml:"test-fraction"`
 }
 
-// configKeys are the keys that the file may have.
-func configKeys() map[string]bool {
-	keys := map[string]bool{}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[trainConfig]()) {
-		keys[f.Tag.Get("yaml")] = true
-	}
-	return keys
-}
-
 // applyConfig sets the flags that the file has a value for and the command line has not.
 func (a *asked) applyConfig() error {
 	var file trainConfig

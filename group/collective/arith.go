@@ -1,7 +1,6 @@
 package collective
 
 import (
-	"fmt"
 	"math"
 
 	"millrace.dev/group/internal/vec"
@@ -189,14 +188,4 @@ func toFloat16(f float32) uint16 {
 	}
 	abs += 0xfff + abs>>13&1
 	return sign | uint16(abs>>13-112<<10)
-}
-
-// Arithmetic gives the functions by which n members reduce elements of a type: combine does dst = a op b on ranges of
-// equal length, of which dst may be one, and finish makes the combination of all the result.
-func Arithmetic(t Type, op Op, n int) (combineAll func(dst, a, b []byte), finishAll func(dst []byte), err error) {
-	if t < Int8 || t > Float64 || op < Sum || op > Mean || n < 1 {
-		return nil, nil, fmt.Errorf("collective: no %v of %v over %d members", op, t, n)
-	}
-	return func(dst, a, b []byte) { combine(t, op, dst, a, b) },
-		func(dst []byte) { finish(t, op, dst, n, 0) }, nil
 }
