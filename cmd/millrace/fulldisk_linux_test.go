@@ -10,11 +10,12 @@ import (
 )
 
 // fullDisk fills the file system, but for so many KiB, under a run that is not just writing: the
-// weights take 1.6 MiB, a checkpoint 4.8. At the end it makes room and resumes.
+// weights take 1.6 MiB, a checkpoint 4.8. At the end it makes room and resumes. The run stands still
+// while it is looked at, so that it does not end meanwhile on a slow machine.
 const fullDisk = `mkdir small && mount -t tmpfs -o size=40m none small && trap 'umount small' EXIT
 "$@" --out small/run & run=$!
-until [ "$(ls small/run/checkpoints 2>/dev/null | grep -c 'checkpoint$')" -ge 2 ]; do sleep 0.01; done
-until kill -STOP $run && ! ls -A small/run/checkpoints | grep -q tmp; do kill -CONT $run; sleep 0.01; done
+ripe() { case "$(ls -A small/run/checkpoints 2>/dev/null)" in *tmp*) false ;; *checkpoint*checkpoint*) ;; *) false ;; esac; }
+until kill -STOP $run && ripe; do kill -CONT $run; sleep 0.01; done
 cat /dev/zero > small/fill 2>/dev/null; truncate -s -"$room"K small/fill; kill -CONT $run
 wait $run; echo "code $?"; ls small/run/checkpoints
 rm -f small/fill small/run/model.millrace && "$0" train --resume small/run && cp -r small/run after`
