@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"sync"
 	"time"
@@ -86,8 +85,6 @@ const (
 	maxState    = 1 << 42
 	partsFlying = 2
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // errNoState ends a joiner in a group in which nobody is left that has the state.
 var errNoState = errors.New("no member with the whole state is left")
@@ -266,7 +263,6 @@ func (s *shipment) next(err error) {
 	part := s.body[s.sent:min(s.sent+partBytes, len(s.body))]
 	h := fabric.Header{
 		Type: typePart, Step: s.Step, Chunk: uint32(s.Index), Aux: uint64(s.lo) + uint64(s.sent),
-		Bucket: crc32.Checksum(part, castagnoli),
 	}
 	s.sent += len(part)
 	s.to.conn.Send(fabric.Bulk, h, part, s.next)
