@@ -25,7 +25,7 @@ type Proposal struct {
 
 // change decodes what was decided.
 func (p Proposal) change() (*protocol.Change, error) {
-	c, _, err := protocol.DecodeChange(p.Change)
+	c, err := protocol.DecodeChange(p.Change)
 	if err != nil {
 		return nil, fmt.Errorf("the authority over views holds no change: %w", err)
 	}

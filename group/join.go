@@ -76,9 +76,13 @@ func (j *joining) next(lp *loop) {
 			break
 		}
 	}
+	if addr == "" {
+		lp.fail(fmt.Errorf("worker %q has an empty address to join at", lp.self.Name))
+		return
+	}
 	body, err := json.Marshal(lp.self)
-	if err != nil || addr == "" {
-		lp.fail(fmt.Errorf("there is no address to join at: %w", err))
+	if err != nil {
+		lp.fail(err)
 		return
 	}
 	j.waiting = false
@@ -130,8 +134,12 @@ func (lp *loop) wish(l *link, body []byte) {
 		return // it hears so
 	}
 	var who Member
-	if err := json.Unmarshal(body, &who); err != nil || who.ID != l.to {
+	if err := json.Unmarshal(body, &who); err != nil {
 		l.conn.Close(fmt.Errorf("a wish to join that cannot be read: %w", err))
+		return
+	}
+	if who.ID != l.to {
+		l.conn.Close(fmt.Errorf("%q wishes to join by a connection of another worker", who.Name))
 		return
 	}
 	refuse := func(reason string, again bool) {
@@ -193,7 +201,7 @@ func (lp *loop) welcomed(l *link, body []byte) {
 func (lp *loop) refused(l *link, body []byte) {
 	var r refusal
 	if err := json.Unmarshal(body, &r); err != nil {
-		l.conn.Close(err)
+		l.conn.Close(fmt.Errorf("a refusal that cannot be read: %w", err))
 		return
 	}
 	j := &lp.joining

@@ -496,6 +496,15 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// TestNoAddress: what a worker that can ask nobody says names the fault, and nothing else.
+func TestNoAddress(t *testing.T) {
+	c := newCrew(t, 1)
+	h := c.start(Member{Name: "lost", Addr: c.addr("lost"), Host: "here"}, "")
+	if _, err := h.Begin(c.deadline()); err == nil || err.Error() != `worker "lost" has an empty address to join at` {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestCalls runs named calls of all kinds beside the steps, in any order.
 func TestCalls(t *testing.T) {
 	c := newCrew(t, 3)

@@ -212,6 +212,7 @@ func (lp *loop) act(a protocol.Action) {
 	case protocol.SetTimer:
 		lp.setTimer(a.At)
 	case protocol.Cancel:
+		lp.config.Changing()
 		lp.dismantle(&ViewChangedError{Epoch: a.Epoch})
 	case protocol.Ask:
 		lp.ask(a)
@@ -243,7 +244,7 @@ func (lp *loop) setTimer(at time.Time) {
 // ask takes a change to the authority; its answer is an event.
 func (lp *loop) ask(a protocol.Ask) {
 	machine := lp.machine
-	proposal := Proposal{Epoch: a.Epoch, View: a.View, Change: protocol.AppendChange(nil, a.Change, a.View)}
+	proposal := Proposal{Epoch: a.Epoch, View: a.View, Change: protocol.AppendChange(nil, a.Change)}
 	lp.w.running.Go(func() {
 		ctx, cancel := context.WithTimeout(lp.ctx, authorityPatience)
 		defer cancel()

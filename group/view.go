@@ -186,10 +186,7 @@ func (lp *loop) formOver(p *plane, conns []fabric.Conn, why string) {
 		return
 	}
 	p.reducer, p.prepare = reducer, memory.own
-	p.reason, p.expected = choice.Reason(), choice.Seconds[choice.Algorithm]
-	if why != "" {
-		p.reason = why + "; " + p.reason
-	}
+	p.reason, p.expected = why+"; "+choice.Reason(), choice.Seconds[choice.Algorithm]
 	lp.formed(p)
 }
 

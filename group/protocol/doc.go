@@ -45,10 +45,10 @@
 // # What the driver does
 //
 // It calls a step prepared only when each member of the view has given its part of it, if only with
-// weight 0. It carries out actions in order. It delivers messages of one connection in order, reports a broken
-// connection by [Suspect] and a message that could not be sent by [SendFailed], sends a [Beat] now
-// and then to all members of the view, suspected ones too, and suspects the silent. After [Cancel] it moves no
-// data of that epoch, but keeps the result of a step that was prepared: a [Commit] may follow.
+// weight 0. It carries out actions in order. It delivers messages of one connection in order, reports a
+// connection that is broken or cannot be made by [Suspect], sends a [Beat] now and then to all members of the
+// view, suspected ones too, and suspects the silent. After [Cancel] it moves no data of that epoch, but keeps
+// the result of a step that was prepared: a [Commit] may follow.
 //
 // # Failures
 //

@@ -1,7 +1,7 @@
 package protocol
 
-// Event is something that happened to a member: [Prepared], [Received], [SendFailed], [Suspect],
-// [Answer], [Wish] or [Tick].
+// Event is something that happened to a member: [Prepared], [Received], [Suspect], [Answer], [Wish] or
+// [Tick].
 type Event interface{ event() }
 
 // Prepared says that a step is completely reduced on this member.
@@ -17,11 +17,8 @@ type Received struct {
 	Message Message
 }
 
-// SendFailed says that a peer cannot be reached.
-type SendFailed struct{ To ID }
-
-// Suspect says that a peer is dead or silent, and that what it sent or was sent may be lost. The
-// view changes in any case.
+// Suspect says that a peer is dead, silent or out of reach, and that what it sent or was sent may be lost.
+// The view changes in any case.
 type Suspect struct{ ID ID }
 
 // Answer is the authority's answer to [Ask], or what it was seen to have decided otherwise.
@@ -41,10 +38,9 @@ type Wish struct {
 // Tick says that the time of [SetTimer] has come. One that comes early does no harm.
 type Tick struct{}
 
-func (Prepared) event()   {}
-func (Received) event()   {}
-func (SendFailed) event() {}
-func (Suspect) event()    {}
-func (Answer) event()     {}
-func (Wish) event()       {}
-func (Tick) event()       {}
+func (Prepared) event() {}
+func (Received) event() {}
+func (Suspect) event()  {}
+func (Answer) event()   {}
+func (Wish) event()     {}
+func (Tick) event()     {}

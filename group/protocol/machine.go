@@ -108,8 +108,6 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 		m.received(now, e.From, e.Message)
 	case Suspect:
 		m.suspect(now, e.ID)
-	case SendFailed:
-		m.suspect(now, e.To)
 	case Answer:
 		m.answer(now, e)
 	case Wish:

@@ -15,7 +15,7 @@ func (w *worker) ask(a Ask) {
 		w.service = w.host.Dial("sim:authority", &answers{w})
 	}
 	w.service.Send(fabric.Control, fabric.Header{Type: frameAsk, Epoch: a.Epoch, Step: uint64(n), Aux: uint64(w.self.ID)},
-		AppendChange(nil, a.Change, a.View), nil)
+		AppendChange(nil, a.Change), nil)
 	w.host.AfterFunc(askTimeout, func() {
 		if w.asked == n {
 			w.handle(Answer{Epoch: a.Epoch, Err: errors.New("no answer in time")})
@@ -30,7 +30,7 @@ func (a *answers) Body(_ fabric.Conn, h fabric.Header) ([]byte, error) {
 }
 
 func (a *answers) Frame(_ fabric.Conn, h fabric.Header, body []byte) error {
-	c, _, err := DecodeChange(body)
+	c, err := DecodeChange(body)
 	if err == nil && !a.w.ended {
 		if a.w.asked > int(h.Step) {
 			a.w.job.check.stats.Late++

@@ -264,7 +264,7 @@ func (o *outgoing) Closed(c fabric.Conn, _ error) {
 		delete(o.w.out, o.to)
 	}
 	if !o.w.ended {
-		o.w.handle(SendFailed{o.to.to})
+		o.w.handle(Suspect{o.to.to})
 	}
 }
 

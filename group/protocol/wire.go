@@ -54,11 +54,10 @@ func Append(b []byte, msg Message) ([]byte, error) {
 	return w.b, nil
 }
 
-// AppendChange appends the encoding of a change and of the view that follows, for the authority's keeping.
-func AppendChange(b []byte, c *Change, v View) []byte {
+// AppendChange appends the encoding of a change, for the authority's keeping.
+func AppendChange(b []byte, c *Change) []byte {
 	w := writer{b}
 	w.change(c)
-	w.view(&v)
 	return w.b
 }
 
@@ -209,13 +208,13 @@ func Decode(b []byte) (Message, error) {
 }
 
 // DecodeChange reads what AppendChange wrote.
-func DecodeChange(b []byte) (*Change, View, error) {
+func DecodeChange(b []byte) (*Change, error) {
 	r := reader{b: b}
-	c, v := r.change(), r.view()
+	c := r.change()
 	if err := r.end(); err != nil {
-		return nil, View{}, err
+		return nil, err
 	}
-	return c, *v, nil
+	return c, nil
 }
 
 // reader keeps the first error, after which all that it reads is zero.
