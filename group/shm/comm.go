@@ -18,9 +18,11 @@ const (
 	// directBytes is the size up to which every member sums whole pieces by itself, whatever their number: one round
 	// of messages instead of two.
 	directBytes = 16 << 10
-	// spin is how long a member looks for the others' marks before it sleeps. It spins only where every member can
-	// have a CPU.
+	// spin is how long a member looks for the others' marks before it sleeps, where every member can have a CPU.
 	spin = 20 * time.Microsecond
+	// turns is how often a member leaves its CPU to others before it sleeps, where there are more members than CPUs.
+	// Waking it costs more than many turns. They are few, as the CPU may also go to who has nothing to do with it.
+	turns = 8
 )
 
 // Comm combines ordinary buffers of the members of one view through a small staging area. It is made by
@@ -28,7 +30,7 @@ const (
 type Comm struct {
 	view   View
 	boards []commBoard
-	stages [][]byte // by rank: slots of input, then slots of output
+	stages [][]byte // by rank
 	piece  int      // bytes
 	own    []byte   // mapping of the own file
 	peers  [][]byte
@@ -67,14 +69,17 @@ func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
 	return c, nil
 }
 
-// pieceBytes is how buffers of n members are cut: each of them has a segment of 128 KiB to sum, so that waking the others
-// for it costs little beside the work, until the staging areas would not stay in a cache.
-func pieceBytes(n int) int { return min(n*128<<10, 1<<20) }
+// pieceBytes is how buffers of n members are cut: so long that marks cost little beside the work, and so short that the
+// staging areas of up to 32 members stay in a cache.
+func pieceBytes(n int) int {
+	const all = 8 << 20
+	return min(max(all/slots/n>>12<<12, 64<<10), 256<<10)
+}
 
 // stageBytes is the size of a comm's file.
 func (c *Comm) stageBytes() (board, all int) {
 	board = roundUp(commWords*8, os.Getpagesize())
-	return board, board + 2*slots*c.piece
+	return board, board + slots*c.piece
 }
 
 func (c *Comm) join(ctx context.Context, d *Door) error {

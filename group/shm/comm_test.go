@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"millrace.dev/fabric"
 )
@@ -102,6 +103,73 @@ func TestBuffersOfAllSizes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A slot is filled again when all have taken what was there, however far they have summed.
+func TestSlotsAreFreeWhenTaken(t *testing.T) {
+	comms := newComms(t, newDoors(t, 3))
+	c := comms[0]
+	p := pass{c: c, pieces: slots + 1, in: slots, summed: slots, out: 1}
+	for rank, peer := range comms {
+		peer.boards[rank].setCount(ready, slots)
+		peer.boards[rank].setCount(done, slots)
+		if p.canIn() {
+			t.Fatalf("a slot is free before rank %d has taken the piece in it", rank)
+		}
+		peer.boards[rank].setCount(taken, 1)
+	}
+	if !p.canIn() {
+		t.Error("the slot is not free when all have taken the piece in it")
+	}
+}
+
+// The staging areas of many members stay small together.
+func TestStagingIsBounded(t *testing.T) {
+	for n := 1; n <= 1000; n++ {
+		piece := pieceBytes(n)
+		if own := slots * piece; own > 1<<20 || n <= 32 && n*own > 8<<20 {
+			t.Errorf("%d members have %d bytes each", n, own)
+		}
+		if piece%4096 != 0 || piece < directBytes {
+			t.Errorf("%d members have pieces of %d bytes", n, piece)
+		}
+	}
+}
+
+// Members that come late find all others awake or wake them, whether those look for marks or leave their CPUs to others.
+func TestLateMembers(t *testing.T) {
+	const n, rounds = 4, 20
+	for _, spins := range []bool{true, false} {
+		comms := newComms(t, newDoors(t, n))
+		size := (slots+2)*comms[0].piece/wordSize + 5
+		var wait sync.WaitGroup
+		for rank, c := range comms {
+			c.spins = spins
+			wait.Go(func() {
+				buf := make([]float32, size)
+				for round := range rounds {
+					if round%n == rank {
+						time.Sleep(100 * spin)
+					}
+					for i := range buf {
+						buf[i] = float32(rank + round)
+					}
+					if err := c.AllReduce(t.Context(), Float32Bytes(buf), sum); err != nil {
+						t.Errorf("rank %d: %v", rank, err)
+						return
+					}
+					const want = n * (n - 1) / 2
+					for i, v := range buf {
+						if v != float32(want+n*round) {
+							t.Errorf("rank %d, round %d: element %d is %g", rank, round, i, v)
+							return
+						}
+					}
+				}
+			})
+		}
+		wait.Wait()
 	}
 }
 

@@ -12,9 +12,9 @@ type commBoard board
 type count int
 
 const (
-	ready count = iota // copied into the staging area
-	done               // the member's segment is summed, and nobody's input is needed by it any more
-	taken              // the result is in the member's buffer
+	ready count = iota // in the staging area
+	done               // the member's segment is summed; unused for pieces that every member sums by itself
+	taken              // the result is in the member's buffer, and nothing of the piece is needed by it any more
 	counts
 )
 

@@ -13,7 +13,7 @@
 //     first one before it is let in.
 //   - [Mean]: r. One range of addresses for the worker's life, whose pages are in each view those of all the
 //     members' shares, so that nothing is copied to anybody. No memory of its own but for page tables.
-//   - the staging area of a [Comm]: 2·4 pieces of 128 KiB times n, at most 8 MiB, and a board, whatever the size of the buffers.
+//   - the staging area of a [Comm]: 4 pieces of 256 KiB or less, and a board, whatever the size of the buffers.
 //
 // A worker thus has S·(1 + 1/n + 1/(n-1)) bytes of its own and page tables for all members' vectors and r; what systems
 // call its resident set also counts the pages of others that it reads. What a view leaves is given back after the
@@ -34,7 +34,8 @@
 // Boards are words that their owner writes and others read, atomically. Who has nothing to do says so on its board and
 // sleeps; whoever makes the last mark that it waits for sends it a frame. Blocks gather for a millisecond before that, unless
 // the last one is there, so that a step costs few system calls in however many parts its gradients come.
-// Members of a [Comm] look for a while before they sleep, if each can have a CPU.
+// Members of a [Comm] look for a while before they sleep: all the time if each can have a CPU, else whenever they get
+// it again after leaving it to others.
 //
 // # Invariants
 //

@@ -7,8 +7,8 @@ import (
 )
 
 // pass is one operation's way through the staging areas. Each piece is copied in, summed and copied out: when direct,
-// by every member for itself straight into its buffer, else a segment by each member into its output slot. Several
-// pieces are on their way at a time.
+// by every member for itself straight into its buffer, else a segment by each member into its own slot, where that
+// segment's input, which nobody else needs, is left out. Several pieces are on their way at a time.
 type pass struct {
 	c      *Comm
 	op     Operation
@@ -45,8 +45,8 @@ func (p *pass) run(ctx context.Context) error {
 	return nil
 }
 
-// Each stage's next piece can move on when others have come far enough. A slot is free again when all are done with
-// the piece that was there slots pieces ago.
+// A want is how far all must have come for a stage's next piece to move on; 0 when there is no such piece. A slot is free
+// again when all have taken the piece that was there slots pieces ago; the first ones wait for nothing.
 
 func (p *pass) wantOut() uint64 {
 	if p.out == p.summed {
@@ -55,18 +55,14 @@ func (p *pass) wantOut() uint64 {
 	return p.base + p.out + 1
 }
 
-func (p *pass) wantSum() (input, output uint64) {
+func (p *pass) wantSum() uint64 {
 	if p.summed == p.in {
-		return 0, 0
+		return 0
 	}
-	next := p.base + p.summed + 1
-	if p.direct || next <= slots {
-		return next, 0
-	}
-	return next, next - slots
+	return p.base + p.summed + 1
 }
 
-func (p *pass) wantIn() (possible bool, input uint64) {
+func (p *pass) wantIn() (possible bool, free uint64) {
 	if p.in == p.pieces || p.in == p.out+slots {
 		return false, 0
 	}
@@ -79,13 +75,13 @@ func (p *pass) canOut() bool {
 }
 
 func (p *pass) canSum() bool {
-	input, output := p.wantSum()
-	return input > 0 && p.come(ready, input) && p.come(taken, output)
+	v := p.wantSum()
+	return v > 0 && p.come(ready, v)
 }
 
 func (p *pass) canIn() bool {
-	possible, input := p.wantIn()
-	return possible && p.come(done, input)
+	possible, free := p.wantIn()
+	return possible && p.come(taken, free)
 }
 
 // come reports whether a count has come to v everywhere.
@@ -96,45 +92,52 @@ func (p *pass) come(k count, v uint64) bool {
 	return p.seen[k] >= v
 }
 
-// piece is a piece's part of the buffer, its number, and the places of its slots in a stage.
-func (p *pass) piece(i uint64) (part []byte, number uint64, input, output int) {
+// piece is a piece's part of the buffer, its number, and the place of its slot in a stage.
+func (p *pass) piece(i uint64) (part []byte, number uint64, slot int) {
 	number = p.base + i
 	size := p.c.piece
 	lo := int(i) * size
-	input = int(number%slots) * size
-	return p.buf[lo:min(lo+size, len(p.buf))], number, input, input + slots*size
+	return p.buf[lo:min(lo+size, len(p.buf))], number, int(number%slots) * size
 }
 
 func (p *pass) putIn() {
-	part, number, input, _ := p.piece(p.in)
-	me := p.c.view.Rank
-	copy(p.c.stages[me][input:], part)
-	p.c.boards[me].setMeta(number, p.meta)
+	part, number, slot := p.piece(p.in)
+	c, me := p.c, p.c.view.Rank
+	to := c.stages[me][slot:]
+	if p.direct {
+		copy(to, part)
+	} else {
+		lo, hi := cut(len(part), me, len(c.stages))
+		copy(to, part[:lo])
+		copy(to[hi:], part[hi:])
+	}
+	c.boards[me].setMeta(number, p.meta)
 	p.in++
-	p.c.mark(ready, number+1)
+	c.mark(ready, number+1)
 }
 
 func (p *pass) sum() error {
-	part, number, input, output := p.piece(p.summed)
+	part, number, slot := p.piece(p.summed)
 	c, me := p.c, p.c.view.Rank
 	for rank, b := range c.boards {
 		if b.meta(number) != p.meta {
 			return &MismatchError{rank, fmt.Sprintf("does not take part in this member's operation on %q (%d bytes) but in another, or with another type or size", p.op.Name, len(p.buf))}
 		}
-		c.parts[rank] = c.stages[rank][input : input+len(part)]
+		c.parts[rank] = c.stages[rank][slot : slot+len(part)]
+	}
+	own := c.parts[me]
+	if !p.direct || len(c.parts) == 2 { // where nothing is read after the result is written over it
+		c.parts[me] = part
 	}
 	p.summed++
 	if p.direct {
-		if len(c.parts) == 2 {
-			c.parts[me] = part
-		}
 		p.combine(part, 0, len(part))
 		p.out++
 		c.mark(taken, number+1)
-	} else {
-		lo, hi := cut(len(part), me, len(c.parts))
-		p.combine(c.stages[me][output:output+len(part)], lo, hi)
+		return nil
 	}
+	lo, hi := cut(len(part), me, len(c.parts))
+	p.combine(own, lo, hi)
 	c.mark(done, number+1)
 	return nil
 }
@@ -157,10 +160,10 @@ func (p *pass) combine(to []byte, lo, hi int) {
 }
 
 func (p *pass) takeOut() {
-	part, number, _, output := p.piece(p.out)
+	part, number, slot := p.piece(p.out)
 	for rank, stage := range p.c.stages {
 		lo, hi := cut(len(part), rank, len(p.c.stages))
-		copy(part[lo:hi], stage[output+lo:output+hi])
+		copy(part[lo:hi], stage[slot+lo:slot+hi])
 	}
 	p.out++
 	p.c.mark(taken, number+1)
@@ -175,22 +178,14 @@ func cut(bytes, rank, n int) (lo, hi int) {
 
 // wait waits until a stage can move on: it looks for a while and then sleeps.
 func (p *pass) wait(ctx context.Context) error {
-	if p.c.spins {
-		for start := time.Now(); time.Since(start) < spin; {
-			if p.can() {
-				return nil
-			}
-		}
+	if p.look() {
+		return nil
 	}
 	own := p.c.boards[p.c.view.Rank]
-	input, output := p.wantSum()
-	result := p.wantOut()
-	if possible, free := p.wantIn(); possible && (result == 0 || free < result) {
-		result = free
-	}
-	own.setWant(ready, input)
-	own.setWant(taken, output)
-	own.setWant(done, result)
+	_, free := p.wantIn()
+	own.setWant(ready, p.wantSum())
+	own.setWant(done, p.wantOut())
+	own.setWant(taken, free)
 	defer func() {
 		for k := range counts {
 			own.setWant(k, 0)
@@ -207,6 +202,24 @@ func (p *pass) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// look reports whether a stage can move on after a while.
+func (p *pass) look() bool {
+	if !p.c.spins {
+		for range turns {
+			if yield(); p.can() {
+				return true
+			}
+		}
+		return false
+	}
+	for start := time.Now(); time.Since(start) < spin; {
+		if p.can() {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *pass) can() bool { return p.canOut() || p.canSum() || p.canIn() }
