@@ -1,6 +1,7 @@
 // Package host says what the machine grants this process: memory, disk space,
-// open files, a clock. Limits set by control groups (version 1 and 2) count; a
-// quantity that the system does not tell is an error, never a guess.
+// open files, a clock, and which addresses are its own. Limits set by control
+// groups (version 1 and 2) count; a quantity that the system does not tell is
+// an error, never a guess.
 package host
 
 import "golang.org/x/sys/unix"

@@ -17,6 +17,9 @@ func totalMemory() (uint64, error) {
 
 func cgroupMemoryLimit() (uint64, string, bool) { return 0, "", false }
 
+// addressSpaceLimit is none: the system does not enforce one.
+func addressSpaceLimit() (uint64, string, bool) { return 0, "", false }
+
 // ErrClockUnknown means that the system does not tell whether its clock is
 // synchronised.
 var ErrClockUnknown = errors.New("the system does not tell whether its clock is synchronised")

@@ -18,6 +18,16 @@ func totalMemory() (uint64, error) {
 
 func cgroupMemoryLimit() (uint64, string, bool) { return memoryLimit(os.DirFS("/")) }
 
+// addressSpaceLimit is the bound that a shell's ulimit -v and some batch systems set.
+func addressSpaceLimit() (uint64, string, bool) {
+	var bound unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &bound); err != nil || bound.Cur == unix.RLIM_INFINITY {
+		return 0, "", false
+	}
+	limit, ok := usableOf(bound.Cur, readText(os.DirFS("/"), "proc/self/statm"), uint64(os.Getpagesize()))
+	return limit, "ulimit -v", ok
+}
+
 // ErrClockUnknown means that the system does not tell whether its clock is
 // synchronised.
 var ErrClockUnknown = errors.New("the system does not tell whether its clock is synchronised")
