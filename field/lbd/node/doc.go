@@ -13,7 +13,8 @@
 // Then loads come back: a node JOINs its parent when all that hang from it have joined. JOIN carries the load of the subtree and a
 // histogram of its nodes' loads, so the root can choose the smallest threshold B such that at most Budget nodes have a
 // load above B: with links of at most r metres the sink can walk them all in 2 r Budget metres. THRESH
-// spreads B; the nodes above it are the core and are visited. LOAD corrects a load within the wave.
+// spreads B; the nodes above it are the core and are visited. One THRESH is for all children in reach, who confirm it (call.go). LOAD corrects
+// a load within the wave.
 //
 // Loads come out even by moves (gate.go): all that hangs from a node at the edge of the core shares that gate, and before a wave a few nodes turn to a
 // neighbour behind a gate that has clearly less to send for the energy left, or to one that is visited. A gate's nodes
@@ -37,7 +38,8 @@
 //
 //   - No loop, ever: waves are ordered by (sequence, root), a node only moves to newer waves or, within a wave, to lower ranks, and
 //     a parent is always strictly ahead of its child in that order. On a path that REROOT has turned nodes wait for the new wave.
-//   - O(n) messages a wave: HELLO, JOIN, LOAD and THRESH are each sent a bounded number of times by each node and child.
+//   - O(n) messages a wave, and few of each node: HELLO, JOIN and LOAD are each sent a bounded number of times, THRESH as often for each 32 children
+//     that a node has. With 5 % loss none sends more than about a dozen frames, repetitions included.
 //   - A node enters the core at a load above B and leaves it below B(1-e), e = 0.1; within a wave, in which B stays, it enters beyond
 //     B(1+e). The core has at most Budget nodes when B is chosen; repairs within the wave can make it a little larger,
 //     and the sink turns back in time all the same.

@@ -104,7 +104,7 @@ func TestLateChildIsTold(t *testing.T) {
 		id, load := c.id, c.load
 		n.Receive(1, Message{Kind: Join, From: id, To: 1, Peer: 1, Wave: n.wave, Rank: 3, Load: load})
 		out := n.Outbox()
-		if len(out) != 1 || out[0].Kind != Thresh || out[0].To != id || out[0].B != 10 || out[0].has(flagStop) != (load > 10) {
+		if stop, listed := out[0].find(id); len(out) != 1 || out[0].Kind != Thresh || out[0].To != id || out[0].B != 10 || !listed || stop != (load > 10) {
 			t.Errorf("load %d: %+v", load, out)
 		}
 	}

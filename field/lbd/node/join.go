@@ -64,7 +64,7 @@ func (n *Node) adoptChild(now Time, m *Message) {
 	c.load, c.hist, c.core = m.Load, m.Hist, m.has(flagCore)
 	if n.ready { // it is late
 		c.core = n.core && inCore(c.load, n.b, c.core)
-		n.instruct(c)
+		n.tell(c)
 	}
 	n.loadChanged(now)
 }

@@ -73,7 +73,6 @@ const (
 	flagRequest             // REPAIR: a wave is wanted, no parent
 	flagUp                  // NEXT_REQ: name your parent
 	flagReady               // the sender has received THRESH in this wave
-	flagStop                // THRESH: the receiver belongs to the core
 )
 
 // Buckets is the number of buckets of a histogram.
@@ -89,21 +88,23 @@ type Message struct {
 	Rank     uint16 // of the sender
 	Load     uint32 // of the sender's subtree, packets a round; MEDIAN_TOKEN: of the whole tree
 	Peer     ID     // JOIN, LOAD, HELLO: the sender's parent; NEXT_REP: the next stop; SINK_BEACON: the stop
-	Lo, Hi   uint32 // range of the histogram; UPLOAD, ACK: sequence numbers
+	Lo, Hi   uint32 // range of the histogram; UPLOAD, ACK: sequence numbers; THRESH, Lo: bit k tells whether the k-th listed child belongs to the core
 	B        uint32 // THRESH: threshold
 	Gate     ID     // gate, top and weak of the sender, see gate.go
 	Top      uint32
 	Weak     uint8
-	Hist     [Buckets]uint16
+	Call     uint8           // THRESH: its number, see call.go
+	Heard    uint8           // number of the last one that the sender has received
+	Hist     [Buckets]uint16 // loads of the nodes of the subtree; THRESH: whom it is for
 }
 
 func (m *Message) has(flag uint16) bool { return m.Flags&flag != 0 }
 
-// carriesHist tells whether messages of the kind end with a histogram.
-func (k Kind) carriesHist() bool { return k == Join || k == Load || k == Repair }
+// carriesHist tells whether messages of the kind end with Hist.
+func (k Kind) carriesHist() bool { return k == Join || k == Load || k == Repair || k == Thresh }
 
 const (
-	headSize = 1 + 2 + 2 + 2 + 1 + 4 + 2 + 2 + 4 + 2 + 4 + 4 + 4 + 2 + 4 + 1
+	headSize = 1 + 2 + 2 + 2 + 1 + 4 + 2 + 2 + 4 + 2 + 4 + 4 + 4 + 2 + 4 + 1 + 1 + 1
 	// MaxSize is the longest frame in bytes; IEEE 802.15.4 allows 127 with 11 for its own header and checksum.
 	MaxSize = headSize + 2*Buckets
 )
@@ -125,7 +126,7 @@ func (m *Message) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, m.B)
 	b = binary.LittleEndian.AppendUint16(b, uint16(m.Gate))
 	b = binary.LittleEndian.AppendUint32(b, m.Top)
-	b = append(b, m.Weak)
+	b = append(b, m.Weak, m.Call, m.Heard)
 	if m.Kind.carriesHist() {
 		for _, count := range m.Hist {
 			b = binary.LittleEndian.AppendUint16(b, count)
@@ -145,7 +146,7 @@ func Decode(b []byte) (m Message, err error) {
 	u16, u32 := binary.LittleEndian.Uint16, binary.LittleEndian.Uint32
 	m = Message{Kind: Kind(b[0]), From: ID(u16(b[1:])), To: ID(u16(b[3:])), Flags: u16(b[5:]), Energy: b[7],
 		Wave: Wave{u32(b[8:]), ID(u16(b[12:]))}, Rank: u16(b[14:]), Load: u32(b[16:]), Peer: ID(u16(b[20:])),
-		Lo: u32(b[22:]), Hi: u32(b[26:]), B: u32(b[30:]), Gate: ID(u16(b[34:])), Top: u32(b[36:]), Weak: b[40]}
+		Lo: u32(b[22:]), Hi: u32(b[26:]), B: u32(b[30:]), Gate: ID(u16(b[34:])), Top: u32(b[36:]), Weak: b[40], Call: b[41], Heard: b[42]}
 	rest := b[headSize:]
 	if !m.Kind.carriesHist() {
 		if len(rest) != 0 {

@@ -14,15 +14,17 @@ type Config struct {
 
 // Timers of a node.
 const (
-	tHello  = iota // send HELLO
-	tSettle        // see whether neighbours have settled
-	tJoin          // join a parent
-	tLoad          // tell a changed load
-	tUpload        // upload to the sink
-	tEpoch         // root: next wave
-	tElect         // no wave for long: become root
-	tPlea          // without parent: look again
-	tEnter         // a newer wave has not come by way of the parent
+	tHello   = iota // send HELLO
+	tSettle         // see whether neighbours have settled
+	tJoin           // join a parent
+	tLoad           // tell a changed load
+	tUpload         // upload to the sink
+	tEpoch          // root: next wave
+	tElect          // no wave for long: become root
+	tPlea           // without parent: look again
+	tEnter          // a newer wave has not come by way of the parent
+	tCall           // tell the threshold to those who have not confirmed it
+	tConfirm        // confirm the threshold
 	timers
 )
 
@@ -56,10 +58,14 @@ type Node struct {
 	asked    Wave   // the wave in which a request was passed on
 	b        uint32
 	core     bool
-	upCore   bool // the parent belongs to the core
-	known    bool // a threshold was received
-	gate     gate // as of the last threshold
-	ready    bool // in this wave
+	upCore   bool  // the parent belongs to the core
+	known    bool  // a threshold was received
+	gate     gate  // as of the last threshold
+	ready    bool  // in this wave
+	call     uint8 // number of the last THRESH in this wave
+	calls    int   // how often it was sent
+	caller   ID    // from whom the last one was received in this wave
+	heardNo  uint8 // its number
 	nearby   []neighbour
 	children []child
 
@@ -89,6 +95,7 @@ type child struct {
 	load uint32
 	hist [Buckets]uint16
 	core bool
+	due  bool   // has not confirmed the threshold
 	seq  uint32 // of the last packet received from it
 }
 
@@ -138,7 +145,7 @@ func (n *Node) NextWake() Time {
 
 // Wake runs the timers that are due.
 func (n *Node) Wake(now Time) {
-	for t, run := range [timers]func(Time){n.sayHello, n.settle, n.join, n.tellLoad, n.uploadToSink, n.nextEpoch, n.elect, n.orphaned, n.enterAnyhow} {
+	for t, run := range [timers]func(Time){n.sayHello, n.settle, n.join, n.tellLoad, n.uploadToSink, n.nextEpoch, n.elect, n.orphaned, n.enterAnyhow, n.callAgain, n.confirm} {
 		if at := n.timer[t]; at > 0 && at <= now {
 			n.timer[t] = 0
 			run(now)
@@ -163,6 +170,7 @@ func (n *Node) Receive(now Time, m Message) {
 		n.status(now, &m)
 	case Thresh:
 		n.note(&m)
+		n.confirmed(&m)
 	}
 	if !mine {
 		return
@@ -227,16 +235,14 @@ func (n *Node) Sent(now Time, m Message, ok bool) {
 			n.lead(now, plan{lo: m.Lo, hi: m.Hi})
 		}
 	case Thresh:
-		if !ok {
-			n.loseChild(now, m.To)
-		}
+		n.called(now, &m, ok)
 	}
 }
 
 // send queues a message from this node with its state filled in.
 func (n *Node) send(m Message) {
 	m.From, m.Energy, m.Wave, m.Rank = n.cfg.ID, n.energy, n.wave, n.rank
-	m.Gate, m.Top, m.Weak = n.gate.id, n.gate.top, n.gate.weak
+	m.Gate, m.Top, m.Weak, m.Heard = n.gate.id, n.gate.top, n.gate.weak, n.heardNo
 	if n.core {
 		m.Flags |= flagCore
 	}

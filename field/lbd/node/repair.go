@@ -9,7 +9,7 @@ func (n *Node) orphaned(now Time) {
 		return
 	}
 	old := n.parent
-	n.parent = Nobody
+	n.parent, n.caller, n.heardNo = Nobody, Nobody, 0
 	if n.heard.newer(n.wave) {
 		n.set(tEnter, now+1)
 		return

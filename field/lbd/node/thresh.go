@@ -14,7 +14,7 @@ func (n *Node) chooseThreshold(now Time) {
 	b, k := threshold(n.lo, n.hi, &hist, n.cfg.Budget, n.load())
 	n.next = focus(n.lo, n.hi, k)
 	n.b, n.known, n.ready, n.core, n.gate = b, true, true, true, gate{id: Nobody}
-	n.spread()
+	n.spread(now)
 	n.flush(now)
 }
 
@@ -34,38 +34,6 @@ func focus(lo, hi uint32, k int) (p plan) {
 	return p
 }
 
-// takeThreshold takes B from the parent and passes it on.
-func (n *Node) takeThreshold(now Time, m *Message) {
-	if m.From != n.parent || m.Wave != n.wave {
-		return
-	}
-	n.b, n.known, n.ready, n.upCore = m.B, true, true, m.has(flagCore)
-	n.core = m.has(flagStop)
-	n.gate = n.under(gate{m.Gate, m.Top, m.Weak})
-	if n.atSink {
-		n.sending, n.atSink = 0, false
-	}
-	n.spread()
-	n.flush(now)
-}
-
-// spread sends B to the children and tells them whether they belong to the core.
-func (n *Node) spread() {
-	for i := range n.children {
-		c := &n.children[i]
-		c.core = n.core && stays(c.load, c.core) > n.b
-		n.instruct(c)
-	}
-}
-
-func (n *Node) instruct(c *child) {
-	m := Message{Kind: Thresh, To: c.id, B: n.b}
-	if c.core {
-		m.Flags = flagStop
-	}
-	n.send(m)
-}
-
 // decideCore decides anew, with hysteresis, whether the node belongs to the core when its load has changed in
 // the course of a wave, and tells the children. The core hangs together: who has no parent in it is not in it.
 func (n *Node) decideCore(now Time) {
@@ -75,7 +43,7 @@ func (n *Node) decideCore(now Time) {
 	if core := n.upCore && inCore(n.load(), n.b, n.core); core != n.core {
 		n.core = core
 		n.gate = n.under(gate{id: Nobody, weak: 255})
-		n.spread()
+		n.spread(now)
 		n.flush(now)
 	}
 }

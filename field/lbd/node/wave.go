@@ -58,11 +58,14 @@ func (n *Node) enter(now Time, w Wave, rank uint16, parent ID) {
 		n.nearby[i].nudged = false
 	}
 	n.ready = false
+	n.call, n.caller, n.heardNo = 0, Nobody, 0
 	n.set(tEpoch, 0)
 	n.set(tJoin, 0)
 	n.set(tLoad, 0)
 	n.set(tPlea, 0)
 	n.set(tEnter, 0)
+	n.set(tCall, 0)
+	n.set(tConfirm, 0)
 	n.set(tElect, now+n.patience())
 }
 
@@ -82,6 +85,7 @@ func (n *Node) note(m *Message) *neighbour {
 // status takes note of where another node stands, and moves to its wave when that is newer.
 func (n *Node) status(now Time, m *Message) {
 	nb := n.note(m)
+	n.confirmed(m)
 	if m.Wave == nb.wave {
 		nb.parent, nb.settled = m.Peer, nb.settled || m.has(flagSettled) || m.Kind == Join
 	}
@@ -106,7 +110,8 @@ func (n *Node) status(now Time, m *Message) {
 }
 
 // approach enters a newer wave when it is heard from whom the node wants to have as parent in it; a node that wants nobody takes
-// the first one, and later those of lower rank. The others are waited for, but not for long, and not when somebody else asks: they may be gone.
+// the first one, and later those of lower rank. The others are waited for, but not for long, and not when somebody else asks, or when in a hurry a
+// child has entered without this node: they may be gone.
 // Who heard of the new parent too late stays with the old one.
 func (n *Node) approach(now Time, m *Message) {
 	if m.Wave.newer(n.heard) {
@@ -121,7 +126,7 @@ func (n *Node) approach(now Time, m *Message) {
 	}
 	by := n.goal
 	switch {
-	case by == Nobody || m.has(flagAsk) && m.To == n.cfg.ID:
+	case by == Nobody || m.has(flagAsk) && m.To == n.cfg.ID || n.coming.purpose == flagHurry && n.child(m.From) != nil:
 		by = m.From
 	case by == m.From && by != n.parent && n.neighbour(by).settled: // it is too late to turn to that one
 		n.goal, by = n.parent, n.parent
