@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
 	"time"
+
+	"millrace.dev/internal/host"
 )
 
 // Config says which servers keep the records.
@@ -121,11 +122,10 @@ func (c *Config) checkEmbedded() error {
 	if c.Listen == "" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(c.Listen)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return fmt.Errorf("listener %s: %w", c.Listen, err)
 	}
-	if !loopback(host) && !c.TLS.given() {
+	if !host.LoopbackPort(c.Listen) && !c.TLS.given() {
 		return &InsecureError{c.Listen}
 	}
 	return nil
@@ -136,19 +136,10 @@ func (c *Config) checkURL(address string) error {
 	if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" {
 		return fmt.Errorf("%s: not an address such as nats://host:4222", redacted(address))
 	}
-	if !loopback(u.Hostname()) && !c.TLS.given() {
+	if !host.Loopback(u.Hostname()) && !c.TLS.given() {
 		return &InsecureError{u.Host}
 	}
 	return nil
-}
-
-// loopback says whether a host name or address is this machine's own.
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // redacted is a list of addresses without passwords.

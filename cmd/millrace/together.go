@@ -15,6 +15,7 @@ import (
 
 	"millrace.dev/cmd/millrace/internal/crew"
 	"millrace.dev/fabric/keys"
+	"millrace.dev/internal/host"
 	"millrace.dev/internal/rundir"
 	"millrace.dev/learn/job"
 )
@@ -91,37 +92,27 @@ func (t *together) check(several bool) error {
 func checkListen(listen string, join []string, membership, cluster string) error {
 	if listen == "" {
 		for _, a := range join {
-			if address, ok := strings.CutPrefix(a, "tcp:"); ok && !loopback(address) {
+			if address, ok := strings.CutPrefix(a, "tcp:"); ok && !host.LoopbackPort(address) {
 				return usagef("--join %s needs --listen HOST:PORT: where the others reach this machine", address)
 			}
 		}
 		return nil
 	}
-	host, port, err := net.SplitHostPort(listen)
+	name, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return usagef("--listen: %w", err)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n+crew.MaxWorkers > 1<<16 {
 		return usagef("--listen: the port must be a number from 1 to %d", 1<<16-crew.MaxWorkers)
 	}
-	address, err := netip.ParseAddr(host)
-	if host == "" || err == nil && address.IsUnspecified() {
+	address, err := netip.ParseAddr(name)
+	if name == "" || err == nil && address.IsUnspecified() {
 		return usagef("--listen %s: give the address by which the others reach this machine", listen)
 	}
-	if membership == "service" && cluster == "" && !loopback(listen) {
+	if membership == "service" && cluster == "" && !host.LoopbackPort(listen) {
 		return usagef("--membership service needs a --cluster that other machines can reach, or leave it to the majority")
 	}
 	return nil
-}
-
-// loopback tells whether a host:port is this machine's own.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // launcher makes the launcher of a run, which goes on as it was worked on before where nothing else

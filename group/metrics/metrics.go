@@ -24,7 +24,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -34,6 +33,7 @@ import (
 	"millrace.dev/fabric"
 	"millrace.dev/fabric/keys"
 	"millrace.dev/group"
+	"millrace.dev/internal/host"
 )
 
 // Path is where metrics are served.
@@ -135,7 +135,7 @@ func (s *Server) Close() {
 
 // listen opens a port, and says by which scheme it is asked.
 func listen(addr string, at keys.Place) (l net.Listener, scheme string, err error) {
-	if loopback(addr) {
+	if host.LoopbackPort(addr) {
 		l, err = net.Listen("tcp", addr)
 		return l, "http", err
 	}
@@ -148,13 +148,4 @@ func listen(addr string, at keys.Place) (l net.Listener, scheme string, err erro
 	}
 	l, err = tls.Listen("tcp", addr, identity.TLS())
 	return l, "https", err
-}
-
-func loopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"millrace.dev/cluster"
@@ -38,9 +39,9 @@ type worker struct {
 	speaking sync.Mutex
 	out      *json.Encoder
 
-	finish chan struct{} // closed when the parent wants the results
-	gone   chan struct{} // closed when the parent is gone
-	why    string        // it leaves
+	finish chan struct{}          // closed when the parent wants the results
+	gone   chan struct{}          // closed when the parent is gone
+	why    atomic.Pointer[string] // it leaves, nil: it was asked to
 }
 
 // patience is how long a worker without a parent tries to leave in good order: the parent may have
@@ -69,11 +70,19 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, train.ErrLeft) || errors.Is(err, errAbandoned) || ctx.Err() != nil && errors.Is(err, context.Canceled):
-		w.say(word{Left: cmp.Or(w.why, "it was asked to leave")})
+		w.say(word{Left: w.reason()})
 		return nil
 	}
 	w.say(word{Failed: newFailure(err)})
 	return err
+}
+
+// reason is why the worker has left.
+func (w *worker) reason() string {
+	if why := w.why.Load(); why != nil {
+		return *why
+	}
+	return "it was asked to leave"
 }
 
 func (w *worker) say(v word) {
@@ -272,7 +281,7 @@ func (w *worker) watchNotices(ctx context.Context) {
 			failed = true
 		})
 		if err == nil {
-			w.why = words
+			w.why.Store(&words)
 			w.member.Leave()
 		}
 	}()
