@@ -254,7 +254,7 @@ type Part struct {
 }
 
 // Work makes the job a part of the run in a directory, which goes on from the newest checkpoint, from
-// the begin, or from where the others are.
+// the beginning, or from where the others are.
 func (j *Job) Work(p Part) error {
 	m, err := p.Dir.Manifest()
 	if err != nil {

@@ -248,7 +248,7 @@ func newestCheckpoint(dir string) (found *checkpoint, damaged []error, err error
 	return nil, nil, &DamagedError{damaged}
 }
 
-// Newest is where the newest intact checkpoint in a directory stands, and which it is; the begin of a
+// Newest is where the newest intact checkpoint in a directory stands, and which it is; the beginning of a
 // run when there is none.
 func Newest(dir string) (State, Origin, error) {
 	c, damaged, err := newestCheckpoint(dir)

@@ -22,7 +22,8 @@
 // of the seed and of the place in the data. A checkpoint holds state and vectors in one file
 // with a checksum, under a new name; the one before it is kept until the new one has been read
 // back; damaged ones are passed over, and Origin says so. A run resumed from a checkpoint takes
-// the same steps, to the bit, as one that was never interrupted. A checkpoint holds no wall-clock time: two runs alike write equal bytes.
+// the same steps, to the bit, as one that was never interrupted. A checkpoint holds no wall-clock
+// time: two runs alike write equal bytes.
 //
 // With Config.Stop the weights with the lowest validation loss are kept beside the current ones,
 // in checkpoints as well, and are the run's result.

@@ -18,7 +18,7 @@ type Replay struct {
 	alone   *alone
 }
 
-// NewReplay makes a replay that stands at the begin of a run. The configuration is that of the
+// NewReplay makes a replay that stands at the beginning of a run. The configuration is that of the
 // run's trainers; its Group plays no part.
 func NewReplay(cfg Config) (*Replay, error) {
 	a := &alone{}
