@@ -63,7 +63,7 @@ folder per class (in train and test, or not), a folder with MNIST's four files, 
 		Args:      exactly("NAME"),
 		ValidArgs: data.Names(),
 	}
-	options := readingFlags(cmd)
+	options := readingFlags(cmd, false)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		opt, err := options()
 		if err != nil {
@@ -78,9 +78,13 @@ folder per class (in train and test, or not), a folder with MNIST's four files, 
 	return cmd
 }
 
+// readingNames are the flags that readingFlags adds.
+var readingNames = []string{"image-size", "color", "skip-bad", "label-column", "test-fraction"}
+
 // readingFlags adds the flags that say how a data set is read from files. The function it
-// returns gives their values once the command line is read.
-func readingFlags(cmd *cobra.Command) func() (data.Options, error) {
+// returns gives their values once the command line is read. All tells that each sample of a
+// file may be one to test with.
+func readingFlags(cmd *cobra.Command, all bool) func() (data.Options, error) {
 	var opt data.Options
 	var imageSize string
 	f := cmd.Flags()
@@ -88,9 +92,13 @@ func readingFlags(cmd *cobra.Command) func() (data.Options, error) {
 	f.BoolVar(&opt.Color, "color", false, "keep the colours of the images of a folder")
 	f.BoolVar(&opt.SkipBad, "skip-bad", false, "leave out images that cannot be read")
 	f.StringVar(&opt.LabelColumn, "label-column", "", "`column` of a CSV file with the label: a heading, or a number from 1")
-	f.Float64Var(&opt.TestFraction, "test-fraction", 0.2, "part of the samples to test with, when the files name none")
+	fraction := "part of the samples to test with, when the files name none"
+	if all {
+		fraction += "; 1 for all"
+	}
+	f.Float64Var(&opt.TestFraction, "test-fraction", 0.2, fraction)
 	return func() (data.Options, error) {
-		if !(opt.TestFraction > 0 && opt.TestFraction < 1) {
+		if !(opt.TestFraction > 0 && opt.TestFraction < 1) && !(all && opt.TestFraction == 1) {
 			return opt, usagef("--test-fraction %v is not between 0 and 1", opt.TestFraction)
 		}
 		if imageSize == "" {

@@ -64,6 +64,18 @@ func TestOneLabelFarAbove(t *testing.T) {
 	if len(e.Classes) != 3 || e.Classes[0].Samples != 0 || e.Classes[1].Samples == 0 || e.Classes[1].Samples+e.Classes[2].Samples != e.Samples {
 		t.Errorf("%+v", e)
 	}
+	// Measured on all of a table with one class alone.
+	if err := os.WriteFile(filepath.Join(dir, "one.csv"), []byte("a,label\n3,1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e = decode[evaluation](t, millrace(t, dir, "eval", "run", "--data", "one.csv", "--test-fraction", "1", "--json"))
+	if e.Samples != 1 || e.Classes[1].Samples != 1 {
+		t.Errorf("%+v", e)
+	}
+	// The run's own samples are not read in another way: it was trained on some of them.
+	if got := millrace(t, dir, "eval", "run", "--test-fraction", "1"); got.code != exitUsage || !strings.Contains(got.stderr, "--test-fraction goes with --data") {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestDataInfoOfAFile(t *testing.T) {

@@ -27,12 +27,14 @@ func evalCommand(c *console) *cobra.Command {
 		Long: `Measure a trained model on the test samples of a data set.
 
 MODEL is the file of a model, or the directory of a finished run. Without --data a run's model
-is measured on the data set that the run was given, read in the same way.`,
+is measured on the data set that the run was given, read in the same way. Of a file or folder that
+does not say which samples are to test with, --test-fraction 1 takes all: give it when the model was
+trained on others.`,
 		Args: exactly("MODEL"),
 	}
 	name := cmd.Flags().String("data", "", "`name or path` of the data set (default: the run's)")
 	threads := cmd.Flags().Int("threads", 0, "threads to compute with (default: all)")
-	reading := readingFlags(cmd)
+	reading := readingFlags(cmd, true)
 	complete(cmd, map[string][]string{"data": data.Names()})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		options, err := reading()
@@ -52,6 +54,11 @@ is measured on the data set that the run was given, read in the same way.`,
 		switch {
 		case *name != "":
 		case settings != nil:
+			for _, flag := range readingNames {
+				if cmd.Flags().Changed(flag) {
+					return usagef("--%s goes with --data: the run's own data set is read as the run read it", flag)
+				}
+			}
 			*name, options = settings.Data, settings.Options()
 		default:
 			return usagef("--data is missing: %s does not say where its data set is", args[0])

@@ -51,7 +51,7 @@ func trainFlags(cmd *cobra.Command) *asked {
 	f.IntVar(&s.Threads, "threads", s.Threads, "threads to compute with (default: found out during the run)")
 	f.DurationVar(&s.CheckpointEvery, "checkpoint-every", s.CheckpointEvery, "time between checkpoints; 0 for one at the end alone")
 	f.StringVar(&a.config, "config", "", "read settings from a YAML `file`; its keys are the names of these flags")
-	a.readFrom = readingFlags(cmd)
+	a.readFrom = readingFlags(cmd, false)
 	complete(cmd, map[string][]string{
 		"model": nn.ZooNames(), "data": data.Names(), "schedule": job.Schedules(), "augment": job.Augmentations(),
 		"optimizer": optim.Names(),

@@ -151,7 +151,7 @@ func TestLabelOfTheTestSplitAlone(t *testing.T) {
 	}
 }
 
-func TestOneClassIsRefused(t *testing.T) {
+func TestOneClassServesToMeasureAlone(t *testing.T) {
 	folder := t.TempDir()
 	writeFile(t, filepath.Join(folder, "only", "a.png"), plain(t, ".png", 2, 2, color.Gray{0}))
 	writeFile(t, filepath.Join(folder, "only", "b.png"), plain(t, ".png", 2, 2, color.Gray{9}))
@@ -161,6 +161,13 @@ func TestOneClassIsRefused(t *testing.T) {
 		want := fmt.Sprintf("%s: every sample is of the class %q; want two classes at least", path, class)
 		if _, err := Open(path, Options{}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
+		}
+		set, err := Open(path, Options{TestFraction: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := set.Test.Len(); n != set.Train.Len() || n < 2 {
+			t.Errorf("%s: %d samples to measure with all of them", path, n)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package data
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -121,10 +122,21 @@ func (f *imageFolder) folders(in string) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, f.wrong(in, errors.New("holds no folder; want one folder of images per class, or train and test with one per class in each"))
+		return nil, f.wrong(in, withoutFolders(entries))
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// withoutFolders says what is missing in a folder, and what in it may have been meant.
+func withoutFolders(entries []fs.DirEntry) error {
+	for _, e := range entries {
+		switch strings.ToLower(path.Ext(e.Name())) {
+		case ".csv", ".tsv", ".npz", ".npy":
+			return fmt.Errorf("holds no folder of images; name the file itself, such as %s, to read that", e.Name())
+		}
+	}
+	return errors.New("holds no folder; want one folder of images per class, or train and test with one per class in each")
 }
 
 // listClasses finds the images of each class folder.
@@ -247,6 +259,9 @@ func (f *imageFolder) compact(pix []uint8, errs []error, size int) []uint8 {
 
 // split makes the two splits, by folder or by the hash of the name.
 func (f *imageFolder) split(all Dataset) (*Set, error) {
+	if !f.divided && f.opt.TestFraction == 1 {
+		return &Set{Train: all, Test: all}, nil
+	}
 	if !f.divided {
 		keys := make([]uint64, len(f.pictures))
 		for i, p := range f.pictures {

@@ -179,6 +179,11 @@ func TestWrongFolderIsNamed(t *testing.T) {
 			os.RemoveAll(filepath.Join(dir, "dark"))
 			os.RemoveAll(filepath.Join(dir, "light"))
 		}},
+		{"DIR: holds no folder of images; name the file itself, such as x.NPY", func(dir string) {
+			os.RemoveAll(filepath.Join(dir, "dark"))
+			os.RemoveAll(filepath.Join(dir, "light"))
+			writeFile(t, filepath.Join(dir, "x.NPY"), nil)
+		}},
 	} {
 		if got := bad(c.prepare); !strings.HasPrefix(got, c.want) {
 			t.Errorf("got %s, want %s", got, c.want)

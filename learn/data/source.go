@@ -9,6 +9,8 @@ import (
 // Options say how to read a data set from files. The zero value suits most.
 type Options struct {
 	// TestFraction of the samples becomes the test split when the files have none; 0 means 0.2.
+	// With 1 every sample is in both splits, to measure a model that was trained on others, and
+	// one class is enough.
 	TestFraction float64
 	// LabelColumn of a CSV file: its name, or its number counted from 1. Empty means the column
 	// called label, class, target or y, else the last one.
@@ -40,6 +42,9 @@ func (o Options) testFraction() float64 {
 
 // split makes a set of one data set that has no test split.
 func (o Options) split(name string, ds Dataset) (*Set, error) {
+	if o.TestFraction == 1 {
+		return &Set{Train: ds, Test: ds}, nil
+	}
 	train, test, err := Split(ds, o.testFraction(), 0)
 	if err != nil {
 		return nil, &InputError{File: name, Offset: -1, Err: err}
@@ -55,7 +60,7 @@ func Open(name string, opt Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if classes := set.Train.Classes(); len(classes) == 1 {
+	if classes := set.Train.Classes(); len(classes) == 1 && opt.TestFraction != 1 {
 		return nil, wrongFile(name, "every sample is of the class %q; want two classes at least, with one there is nothing to learn", classes[0])
 	}
 	set.Name = name

@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -140,6 +141,18 @@ func TestZerosAreKept(t *testing.T) {
 	var bad *SettingError
 	if err := s.complete(); !errors.As(err, &bad) || bad.Name != "epochs" {
 		t.Errorf("no epochs and no steps: %v", err)
+	}
+}
+
+// TestSomeSamplesAreLeftToTrain refuses to test on all that a run trains with.
+func TestSomeSamplesAreLeftToTrain(t *testing.T) {
+	for _, fraction := range []float64{1, -0.1, math.NaN()} {
+		s := Defaults()
+		s.TestFraction = fraction
+		var bad *SettingError
+		if err := s.complete(); !errors.As(err, &bad) || bad.Name != "test-fraction" {
+			t.Errorf("test fraction %v: %v", fraction, err)
+		}
 	}
 }
 

@@ -220,6 +220,9 @@ func (s *Settings) check() error {
 	if s.Epochs == 0 && s.Steps == 0 {
 		return wrong("epochs", "epochs and steps are both 0: nothing would be trained")
 	}
+	if !(s.TestFraction >= 0 && s.TestFraction < 1) {
+		return wrong("test-fraction", "%v is not between 0 and 1", s.TestFraction)
+	}
 	if !slices.Contains(nn.ZooNames(), s.Model) {
 		return &SettingError{"model", (&nn.UnknownModelError{Name: s.Model}).Error()}
 	}
