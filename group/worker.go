@@ -38,8 +38,9 @@ type Config struct {
 	Heartbeat time.Duration // 0: DefaultHeartbeat
 	Suspect   time.Duration // how long a member may be silent; 0: DefaultSuspect
 
-	Log    *steplog.Writer // nil: no step log
-	Logger *slog.Logger    // nil: silent
+	Changing func()          // called first when a change of the view begins, not to block; nil: nothing
+	Log      *steplog.Writer // nil: no step log
+	Logger   *slog.Logger    // nil: silent
 }
 
 // Tensor names a part of the gradient vector.
@@ -80,6 +81,9 @@ func (c *Config) fill() error {
 	}
 	if c.Suspect == 0 {
 		c.Suspect = DefaultSuspect
+	}
+	if c.Changing == nil {
+		c.Changing = func() {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -2,6 +2,7 @@ package crew
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -211,16 +212,21 @@ func (m machine) capacity(v group.View) float64 {
 // with meanwhile.
 const spare = 2
 
-// processors is how many goroutines of a worker may run at a time after a step. Workers that share memory and keep all cores
-// busy get no spare ones: each thread more that wakes up pushes a computing one from its core, for milliseconds where the
-// system puts two of those on one, and all wait for the slower worker. What comes from others waits at most some 10 ms
-// then, when the runtime interrupts the computation.
+// processors is how many goroutines of a worker may run at a time after a step. Workers that share memory and have a core
+// for each thread get no spare ones: each thread more that wakes up pushes a computing one from its core, for milliseconds
+// where the system puts two of those on one, and all wait for the slower worker. What comes from others waits at most some
+// 10 ms then, when the runtime interrupts the computation; a change of the members makes room first. Where more threads
+// compute than there are cores they push each other away anyway, and what comes would wait for much longer.
 func (m machine) processors(r group.Result) int {
-	if r.Algorithm == reduce.Shared.String() && len(r.View.Members)*m.threads >= m.cores {
+	if r.Algorithm == reduce.Shared.String() && len(r.View.Members)*m.threads == m.cores {
 		return m.threads
 	}
 	return m.threads + spare
 }
+
+// makeRoom gives a worker its spare goroutines until the first step after a change of the members, which takes
+// many messages one after the other.
+func (m machine) makeRoom() { runtime.GOMAXPROCS(m.threads + spare) }
 
 // topology is the choice of how gradients are added up. It should not make the members wait longer at
 // the end of a step than they did before, if that was measured.

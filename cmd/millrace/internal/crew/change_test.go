@@ -103,7 +103,7 @@ func TestProcessors(t *testing.T) {
 	}{
 		{machine{1, 4}, group.Result{View: viewOf(1, "w0@a w1@a"), Algorithm: "shared"}, 3},
 		{machine{2, 4}, group.Result{View: viewOf(1, "w0@a w1@a"), Algorithm: "shared"}, 2},
-		{machine{1, 2}, group.Result{View: viewOf(1, "w0@a w1@a w2@a"), Algorithm: "shared"}, 1},
+		{machine{1, 2}, group.Result{View: viewOf(1, "w0@a w1@a w2@a"), Algorithm: "shared"}, 3},
 		{machine{1, 1}, group.Result{View: viewOf(1, "w0@a w1@b"), Algorithm: "ring"}, 3},
 		{machine{1, 1}, group.Result{View: viewOf(1, "w0@a")}, 3},
 	} {

@@ -34,6 +34,7 @@ var errAbandoned = errors.New("the worker's parent is gone, and its group lets n
 // joins.
 func newMember(config group.Config, c chronicle, told func(*Change, *skipWord)) *Member {
 	m := &Member{config: config, chronicle: c, told: told}
+	m.config.Changing = c.machine.makeRoom
 	m.ctx, m.abandon = context.WithCancelCause(context.Background())
 	return m
 }
@@ -108,7 +109,7 @@ func (m *Member) Commit(ctx context.Context, own train.Tally) (train.Verdict, er
 func (m *Member) note(wait time.Duration, r group.Result, v *train.Verdict) {
 	var change *Change
 	if r.View.Epoch != m.chronicle.view.Epoch {
-		runtime.GOMAXPROCS(m.chronicle.machine.processors(r))
+		runtime.GOMAXPROCS(m.chronicle.machine.processors(r)) // what makeRoom made is needed no more
 	}
 	change, v.Taken, v.Signals = m.chronicle.step(time.Now(), wait, r, m.step.RateScale)
 	var skip *skipWord
