@@ -3,7 +3,7 @@ package group
 import "sync"
 
 // desk is where the loop leaves things for the trainer's goroutine, which alone begins reductions,
-// copies stripes of the state and reads results: so none of that happens while it updates parameters.
+// reads stripes of the state and results: so none of that happens while it updates parameters.
 type desk struct {
 	mu   sync.Mutex
 	wake chan struct{}
@@ -13,7 +13,7 @@ type desk struct {
 	turn        *Step     // the next step, once the one before is committed
 	plane       *plane    // over which the step under way is to be reduced
 	started     *plane    // over which it has begun; the loop hears when it is done with that
-	stripes     []*stripe // to be copied
+	stripes     []*stripe // to be read
 	verdict     *verdict  // on the step under way
 	arrived     *arrival  // the whole state has come
 }

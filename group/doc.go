@@ -52,7 +52,8 @@
 //     the denominator.
 //   - A trainer hears of a step's end only when it is committed for good.
 //   - What a joiner restores is the state after one and the same step from all: the members cannot commit
-//     the next one before it has prepared that, and it does not before all have copied their stripes.
+//     the next one before it has prepared that, and it does not before all have promised their stripes; what a member has not
+//     read by then it copies before its trainer hears that the step is committed.
 //   - Each sample of an epoch is used exactly once, whatever views come.
 //   - A worker that was cut off (stopped, partitioned) commits nothing, and comes back as a new
 //     incarnation with the members' state.

@@ -130,8 +130,8 @@ func (w *Worker) part(from ID, h fabric.Header, body []byte) error {
 	return nil
 }
 
-// copied says whether all stripes are announced, thus copied.
-func (in *intake) copied() bool {
+// promised says whether all stripes are announced: none is of another step.
+func (in *intake) promised() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.all((*span).isAnnounced)

@@ -2,6 +2,7 @@ package group
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,6 +84,8 @@ func slowState(t *testing.T, hosts int) {
 	var all sync.WaitGroup
 	var hands []*hand
 	begun := make(chan struct{})
+	gave := uint64(0)              // the first step of which the joiner took a share
+	var sharing atomic.Bool        // it has
 	with, held := uint64(0), false // the first step of three members; whether the state was still to come
 	for i, m := range c.founders {
 		m.Host = string(rune('a' + i%hosts))
@@ -102,8 +105,8 @@ func slowState(t *testing.T, hosts int) {
 				case with > 0 && r.Step == with+ahead:
 					held = water.release()
 				}
-				if i == 0 && r.Step > 5 && with == 0 {
-					time.Sleep(2 * time.Millisecond) // there is time to join
+				if i == 0 && r.Step > 5 && !sharing.Load() {
+					time.Sleep(5 * time.Millisecond) // there is time to join, and to catch up
 				}
 			})
 		})
@@ -111,11 +114,11 @@ func slowState(t *testing.T, hosts int) {
 	<-begun
 	late := c.start(Member{Name: "late", Addr: c.addr("late"), Host: string(rune('a' + 2%hosts))}, c.founders[0].Addr)
 	hands = append(hands, late)
-	gave := uint64(0)
 	all.Go(func() {
 		late.err = late.model.train(ctx, late.Worker, last, func(s *Step, _ Result) {
 			if gave == 0 && s.Weight > 0 {
 				gave = s.Number
+				sharing.Store(true)
 			}
 		})
 	})

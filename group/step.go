@@ -158,7 +158,7 @@ func (w *Worker) nextTurn(ctx context.Context) (*Step, error) {
 			return &s, nil
 		case due != nil: // after the turn: Commit has time for it
 			d.mu.Unlock()
-			if err := w.copySome(due); err != nil {
+			if err := w.give(due); err != nil {
 				return nil, err
 			}
 			continue
@@ -291,17 +291,11 @@ func (s *Step) await(ctx context.Context, report Report) (*verdict, error) {
 			d.mu.Unlock()
 			s.begin()
 			continue
-		case due != nil:
-			d.mu.Unlock()
-			if err := w.copySome(due); err != nil {
-				return nil, err
-			}
-			continue
 		case d.verdict != nil:
 			v := d.verdict
 			d.verdict = nil
 			d.mu.Unlock()
-			return v, nil
+			return v, w.copyRest()
 		case d.incarnation != s.incarnation || d.err == ErrLeft:
 			d.mu.Unlock()
 			return &verdict{result: Result{Step: s.Number, Outcome: Void}}, nil
@@ -309,6 +303,12 @@ func (s *Step) await(ctx context.Context, report Report) (*verdict, error) {
 			err := d.err
 			d.mu.Unlock()
 			return nil, err
+		case due != nil:
+			d.mu.Unlock()
+			if err := w.give(due); err != nil {
+				return nil, err
+			}
+			continue
 		case d.arrived != nil && s.absent():
 			a := d.arrived
 			d.arrived = nil

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
-	"millrace.dev/fabric"
 	"millrace.dev/group/ledger"
-	"millrace.dev/group/protocol"
 )
 
 // The state of a joiner comes from all members whose own is complete, a stripe from each:
@@ -18,12 +15,13 @@ import (
 //	joiner ── want ──▶ all        who has the state after the last committed step?
 //	       ◀── have ── all
 //	       ── take ──▶ the complete ones: stripe i of k
-//	                   each copies it as soon as its trainer pauses, and goes on
+//	                   each announces it as soon as its trainer pauses
 //	       ◀─ stripe ─ announcement: size, bounds, ledger
-//	       ◀── part ── bytes, two parts on their way at a time
+//	       ◀── part ── bytes, as they are while the trainer pauses, two parts on their way at a time;
+//	                   what is left when the step is committed is copied, and follows while training goes on
 //
 // The members cannot commit the step after that before the joiner has prepared it, and it does not
-// before all stripes are announced, thus copied: so all are of the same step, whatever views come
+// before all stripes are announced, thus promised: so all are of the same step, whatever views come
 // meanwhile. If a source dies, another gives what is missing of its stripe; or, where its state is that
 // of a later step already, the joiner asks anew, for the state of then.
 
@@ -69,21 +67,9 @@ type announcement struct {
 	Sharers []uint64
 }
 
-// stripe is a part of the state that a member copies and sends.
-type stripe struct {
-	to     *link
-	joiner ID
-	takeMessage
-	size, lo int64
-	body     []byte
-	copied   int // bytes of body
-}
-
 const (
-	partBytes   = 512 << 10
-	copyBytes   = 2 << 20 // of the state are copied in one go: the trainer may have better to do
-	maxState    = 1 << 42
-	partsFlying = 2
+	partBytes = 512 << 10
+	maxState  = 1 << 42
 )
 
 // errNoState ends a joiner in a group in which nobody is left that has the state.
@@ -169,109 +155,10 @@ func (lp *loop) choose() {
 	}
 }
 
-// take has the trainer copy a stripe for a joiner.
-func (lp *loop) take(l *link, joiner ID, m takeMessage) {
-	if lp.config.State == nil || !lp.restored || m.Step != lp.account.Step || m.Index < 0 || m.Of < 1 || m.Index >= m.Of || m.Of > protocol.MaxMembers {
-		return
-	}
-	lp.w.desk.put(func(d *desk) {
-		d.stripes = append(d.stripes, &stripe{to: l, joiner: joiner, takeMessage: m})
-	})
-}
-
-// forget drops the stripes of joiners that are gone.
-func (lp *loop) forget(view View) {
-	lp.w.desk.put(func(d *desk) {
-		d.stripes = slices.DeleteFunc(d.stripes, func(s *stripe) bool { return !view.Has(s.joiner) })
-	})
-}
-
-// stripeDue is a stripe that is asked for of the state as it is, nil for none. The desk is locked.
-func (w *Worker) stripeDue() *stripe {
-	d, t := w.desk, &w.trainer
-	if !t.complete {
-		return nil
-	}
-	d.stripes = slices.DeleteFunc(d.stripes, func(s *stripe) bool { return s.Step < t.applied }) // of a joiner that is gone
-	if len(d.stripes) == 0 || d.stripes[0].Step > t.applied {
-		return nil
-	}
-	return d.stripes[0]
-}
-
-// copySome copies some of a stripe, on the trainer's goroutine, and hands the stripe in when it is whole.
-func (w *Worker) copySome(s *stripe) error {
-	if s.body == nil {
-		s.size = w.config.State.Size()
-		lo, hi := stripeBounds(s.size, s.Index, s.Of)
-		s.lo = min(lo+max(s.Skip, 0), hi)
-		s.body = make([]byte, hi-s.lo)
-	}
-	some := s.body[s.copied:min(s.copied+copyBytes, len(s.body))]
-	if err := w.config.State.ReadAt(some, s.lo+int64(s.copied)); err != nil {
-		return fmt.Errorf("the state cannot be read for a joiner: %w", err)
-	}
-	if s.copied += len(some); s.copied == len(s.body) {
-		d := w.desk
-		d.mu.Lock()
-		d.stripes = slices.DeleteFunc(d.stripes, func(other *stripe) bool { return other == s })
-		d.mu.Unlock()
-		w.post(func(lp *loop) { lp.ship(s) })
-	}
-	return nil
-}
-
-// stripeBounds are the bytes of a stripe, of so many, of a state.
-func stripeBounds(size int64, index, of int) (lo, hi int64) {
-	return size * int64(index) / int64(of), size * int64(index+1) / int64(of)
-}
-
-// ship sends a stripe.
-func (lp *loop) ship(s *stripe) {
-	if !lp.mesh.view.Has(s.joiner) || s.Step != lp.account.Step {
-		return
-	}
-	body, err := json.Marshal(announcement{
-		Index: s.Index, Size: s.size, Lo: s.lo, Hi: s.lo + int64(len(s.body)),
-		Ledger: lp.account.Ledger.Append(nil), Sharers: lp.account.sharers,
-	})
-	if err != nil {
-		lp.fail(err)
-		return
-	}
-	s.to.conn.Send(fabric.Control, fabric.Header{Type: typeStripe, Step: s.Step}, body, nil)
-	out := &shipment{stripe: s}
-	for range partsFlying {
-		out.next(nil)
-	}
-}
-
-// shipment is a stripe on its way.
-type shipment struct {
-	*stripe
-	mu   sync.Mutex
-	sent int
-}
-
-// next sends the next part, when one before it has left or could not.
-func (s *shipment) next(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil || s.sent == len(s.body) {
-		return
-	}
-	part := s.body[s.sent:min(s.sent+partBytes, len(s.body))]
-	h := fabric.Header{
-		Type: typePart, Step: s.Step, Chunk: uint32(s.Index), Aux: uint64(s.lo) + uint64(s.sent),
-	}
-	s.sent += len(part)
-	s.to.conn.Send(fabric.Bulk, h, part, s.next)
-}
-
-// announced takes the account that comes with the state: all stripes are copied.
+// announced takes the account that comes with the state: all stripes are promised.
 func (lp *loop) announced(in *intake, l ledger.Ledger, sharers []uint64) {
 	s := lp.seeking
-	if s == nil || s.in != in || s.announced || lp.account.Step != in.step || !in.copied() {
+	if s == nil || s.in != in || s.announced || lp.account.Step != in.step || !in.promised() {
 		return
 	}
 	s.announced = true
@@ -334,7 +221,7 @@ func (lp *loop) complete(incarnation int) {
 // then it takes a share of the next one and need not keep the result.
 const grace = 150 * time.Millisecond
 
-// mayFollow says whether a joiner lets the group go on without its state: once all of it is copied, and its
+// mayFollow says whether a joiner lets the group go on without its state: once all of it is promised, and its
 // grace is over.
 func (lp *loop) mayFollow() bool {
 	s := lp.seeking

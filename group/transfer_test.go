@@ -43,7 +43,7 @@ func TestSourceDies(t *testing.T) {
 	c.elements = 1 << 19
 	ctx := c.deadline()
 	var parts atomic.Int64 // bytes of the state that were sent
-	var late atomic.Pointer[hand]
+	lateID := NewID()
 	c.config = func(x *Config) {
 		who := x.Self.Name
 		half := int64(0)
@@ -76,15 +76,14 @@ func TestSourceDies(t *testing.T) {
 				if i == 0 && r.Step == 5 {
 					close(begun)
 				}
-				if l := late.Load(); r.Step >= 5 && l == nil {
-					time.Sleep(5 * time.Millisecond) // there is time to join
+				if r.Step >= 5 && !r.View.Has(lateID) {
+					time.Sleep(time.Duration(r.Step*r.Step) * time.Millisecond) // there is time to join
 				}
 			})
 		})
 	}
 	<-begun
-	h := c.start(Member{Name: "late", Addr: c.addr("late"), Host: "z"}, c.founders[0].Addr)
-	late.Store(h)
+	h := c.start(Member{ID: lateID, Name: "late", Addr: c.addr("late"), Host: "z"}, c.founders[0].Addr)
 	all.Go(func() { h.err = h.model.train(ctx, h.Worker, last, nil) })
 	size := newToy(c.elements).Size()
 	lo, _ := stripeBounds(size, 2, 3)

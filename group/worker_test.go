@@ -125,8 +125,11 @@ func (c *crew) check(hands ...*hand) []steplog.Record {
 	return records
 }
 
+// patience is what only a hang takes, on a slow and loaded machine, too.
+const patience = 5 * time.Minute
+
 func (c *crew) deadline() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	c.t.Cleanup(cancel)
 	return ctx
 }
