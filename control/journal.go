@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,8 +62,12 @@ func OpenJournal(path string) (*Journal, error) {
 }
 
 func (j *Journal) recover() error {
-	if err := unix.Flock(int(j.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("%s: another process writes to this run: %w", j.path, err)
+	err := unix.Flock(int(j.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("%s: another process writes to this run", j.path)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: cannot be locked: %w", j.path, err)
 	}
 	summary, err := scan(j.file, j.path, func(r Record) error {
 		if r.Decision != nil {

@@ -233,7 +233,7 @@ func TestOneWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenJournal(path); err == nil || !strings.Contains(err.Error(), "another process writes to this run") {
+	if _, err := OpenJournal(path); err == nil || !strings.HasSuffix(err.Error(), "another process writes to this run") {
 		t.Errorf("got %v", err)
 	}
 	first.Close()

@@ -99,6 +99,8 @@ func Open(path string) (Dir, error) {
 	switch {
 	case err == nil:
 		return Dir{path: path}, nil
+	case errors.Is(err, unix.ENOTDIR):
+		return Dir{}, fault(path, errors.New("is no directory"))
 	case !errors.Is(err, fs.ErrNotExist):
 		return Dir{}, fault(path, err)
 	}

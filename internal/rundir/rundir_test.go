@@ -58,6 +58,13 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(t.TempDir(), "model.millrace")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(file); err == nil || err.Error() != "run directory "+file+": is no directory" {
+		t.Errorf("of a file: %v", err)
+	}
 	if _, err := Open(dir.Path()); err == nil || !strings.Contains(err.Error(), "holds no run") {
 		t.Errorf("got %v", err)
 	}
