@@ -2,6 +2,7 @@ package survey
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,7 +139,10 @@ func toFeatures(t *text, dec *json.Decoder) error {
 
 func (t *text) jsonFault(dec *json.Decoder, offset int64, err error) error {
 	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
 	switch {
+	case errors.As(err, &kind) && kind.Field != "":
+		return t.fault(offset, nil, "%s: a %s does not belong there", kind.Field, kind.Value)
 	case errors.As(err, &syntax):
 		offset = max(offset, syntax.Offset-1)
 	case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
@@ -230,27 +234,28 @@ func ReadZonesFile(path string, kind Kind, frame *geo.Frame) ([]field.Obstacle, 
 }
 
 // ReadZones reads the Polygon and MultiPolygon features of a GeoJSON feature collection: in degrees,
-// longitude first, or in metres when frame is nil. Polygons with holes are refused.
+// longitude first, or in metres when frame is nil. One without a name gets its number. Polygons with holes are refused.
 func ReadZones(r io.Reader, file string, kind Kind, frame *geo.Frame) ([]field.Obstacle, error) {
 	var zones []field.Obstacle
 	err := eachFeature(r, file, func(t *text, offset int64, f *feature) error {
-		polygons, err := f.polygons()
+		name := cmp.Or(f.name(), fmt.Sprint(len(zones)+1))
+		polygons, err := f.polygons(name)
 		if err != nil {
 			return t.fault(offset, nil, "%v", err)
 		}
 		for _, rings := range polygons {
 			ring, err := localRing(rings, frame)
 			if err != nil {
-				return t.fault(offset, nil, "zone %q: %v", f.name(), err)
+				return t.fault(offset, nil, "zone %q: %v", name, err)
 			}
-			zones = append(zones, field.Obstacle{Name: f.name(), Ring: ring, NoFly: kind == NoFly, Shield: kind == Shield})
+			zones = append(zones, field.Obstacle{Name: name, Ring: ring, NoFly: kind == NoFly, Shield: kind == Shield})
 		}
 		return nil
 	})
 	return zones, err
 }
 
-func (f *feature) polygons() (list [][][][]float64, err error) {
+func (f *feature) polygons(name string) (list [][][][]float64, err error) {
 	switch f.Geometry.Type {
 	case "Polygon":
 		list = make([][][][]float64, 1)
@@ -258,10 +263,10 @@ func (f *feature) polygons() (list [][][][]float64, err error) {
 	case "MultiPolygon":
 		err = json.Unmarshal(f.Geometry.Coordinates, &list)
 	default:
-		return nil, fmt.Errorf("zone %q is a %s, not a Polygon", f.name(), f.Geometry.Type)
+		return nil, fmt.Errorf("zone %q is a %s, not a Polygon", name, f.Geometry.Type)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("zone %q: the coordinates are not those of a %s", f.name(), f.Geometry.Type)
+		return nil, fmt.Errorf("zone %q: the coordinates are not those of a %s", name, f.Geometry.Type)
 	}
 	return list, nil
 }

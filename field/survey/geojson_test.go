@@ -53,6 +53,7 @@ func TestReadGeoJSONFaults(t *testing.T) {
 		collection(point("[1,2]", "{}")):                            "f:3:1: the sensor has no id",
 		collection(point("[1,95]", `{"id":"a"}`)):                   `f:3:1: sensor "a": latitude 95, longitude 1: latitude is outside -90 to 90: are latitude and longitude swapped?`,
 		collection(point("[1,2]", `{"id":"a","weight":-1}`)):        `f:3:1: feature "a": weight: -1 is negative`,
+		collection(point("[1,2]", `{"id":"a","weight":"2"}`)):       `f:3:1: properties.weight: a string does not belong there`,
 		collection(good + ",\n {]"):                                 "f:4:2: not valid GeoJSON: invalid character ']' looking for beginning of object key string",
 		collection(good + ",\n \"b\xe4r\""):                         "f:4:4: not UTF-8: save the file with that encoding",
 		collection(good)[:60]:                                       "f:3:16: not valid GeoJSON: unexpected EOF",
@@ -81,6 +82,10 @@ func TestReadZones(t *testing.T) {
 	got, err = ReadZones(strings.NewReader(zone("Polygon", "["+ring+"]")), "z", Shield, frame)
 	if err != nil || !got[0].Shield || got[0].NoFly || got[0].Ring[2].Dist(field.Point{}) < 700e3 {
 		t.Fatalf("%v %v", got, err)
+	}
+	nameless := strings.ReplaceAll(zone("Polygon", "["+ring+"]"), `"name":"wood"`, "")
+	if got, err = ReadZones(strings.NewReader(nameless), "z", NoFly, nil); err != nil || got[0].Name != "1" {
+		t.Errorf("%v %v", got, err)
 	}
 	for text, want := range map[string]string{
 		zone("Polygon", "["+ring+","+ring+"]"):   `z:3:1: zone "wood": has 2 rings: exactly one is needed, holes are not supported`,
