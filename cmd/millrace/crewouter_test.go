@@ -15,7 +15,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"millrace.dev/cluster"
 	"millrace.dev/cluster/clustertest"
 )
 
@@ -29,6 +31,7 @@ func TestMembershipOfThreeServers(t *testing.T) {
 		return
 	}
 	nodes, urls := clustertest.Start(t, 3)
+	agreed(t, urls)
 	dir := crewDir(t)
 	r := launchNew(t, dir, "served", append(slices.Clone(endless), "--workers", "3", "--cluster", urls)...)
 	pids := r.members(3)
@@ -45,6 +48,18 @@ func TestMembershipOfThreeServers(t *testing.T) {
 	if p := r.proof(); p.Views < 2 {
 		t.Errorf("%+v", p)
 	}
+}
+
+// agreed waits until servers that have just started are a cluster, for longer than workers do.
+func agreed(t *testing.T, urls string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c, err := cluster.Open(ctx, cluster.Config{URL: urls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
 }
 
 // TestNothingLeftBehind kills a launcher and its workers in one go: the next one removes what they have left among
