@@ -21,8 +21,13 @@ const (
 	// spin is how long a member looks for the others' marks before it sleeps, where every member can have a CPU.
 	spin = 20 * time.Microsecond
 	// turns is how often a member leaves its CPU to others before it sleeps, where there are more members than CPUs.
-	// Waking it costs more than many turns. They are few, as the CPU may also go to who has nothing to do with it.
+	// Waking it costs more than many turns.
 	turns = 8
+	// turn is what a member may do with a CPU that others leave to it. Who is away for longer than the turns of all has
+	// left it to others than members, which keep it: sleepers are woken sooner.
+	turn = 500 * time.Microsecond
+	// naps is how many waits a member then sleeps through without leaving its CPU first.
+	naps = 5
 )
 
 // Comm combines ordinary buffers of the members of one view through a small staging area. It is made by
@@ -48,6 +53,7 @@ type Comm struct {
 	next  uint64 // pieces of all operations before this one
 	pass  pass
 	parts [][]byte
+	naps  int              // waits from now on to sleep through
 	told  [][counts]uint64 // by rank the wants of which it has been told that they are met
 }
 

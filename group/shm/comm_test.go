@@ -124,6 +124,21 @@ func TestSlotsAreFreeWhenTaken(t *testing.T) {
 	}
 }
 
+// A member that has left its CPU to others than members for long sleeps through some waits, and looks again after them.
+func TestNapsEnd(t *testing.T) {
+	c := newComms(t, newDoors(t, 2))[0]
+	p := pass{c: c, pieces: 1} // whose first piece can be put in
+	c.naps = naps
+	for range naps {
+		if p.leave() {
+			t.Fatal("it looks instead of sleeping")
+		}
+	}
+	if !p.leave() {
+		t.Error("it does not look after the naps")
+	}
+}
+
 // The staging areas of many members stay small together.
 func TestStagingIsBounded(t *testing.T) {
 	for n := 1; n <= 1000; n++ {

@@ -207,14 +207,30 @@ func (p *pass) wait(ctx context.Context) error {
 // look reports whether a stage can move on after a while.
 func (p *pass) look() bool {
 	if !p.c.spins {
-		for range turns {
-			if yield(); p.can() {
-				return true
-			}
-		}
-		return false
+		return p.leave()
 	}
 	for start := time.Now(); time.Since(start) < spin; {
+		if p.can() {
+			return true
+		}
+	}
+	return false
+}
+
+// leave looks whenever it gets the CPU again after leaving it to others.
+func (p *pass) leave() bool {
+	c := p.c
+	if c.naps > 0 {
+		c.naps--
+		return false
+	}
+	start := time.Now()
+	for range turns {
+		yield()
+		if time.Since(start) > turn*time.Duration(len(c.boards)) {
+			c.naps = naps
+			return p.can()
+		}
 		if p.can() {
 			return true
 		}
