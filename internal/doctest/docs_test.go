@@ -13,7 +13,7 @@ import (
 )
 
 // blockTime bounds one block of a page.
-const blockTime = 5 * time.Minute
+const blockTime = 10 * time.Minute
 
 // TestDocs runs every page of the manual.
 func TestDocs(t *testing.T) {
