@@ -3,6 +3,7 @@ package crew
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,15 @@ func TestProcessors(t *testing.T) {
 		if got := c.m.processors(c.r); got != c.threads {
 			t.Errorf("%+v with %d workers, %q: %d, want %d", c.m, len(c.r.View.Members), c.r.Algorithm, got, c.threads)
 		}
+	}
+}
+
+// TestRoomForChanges has a member make room when a change of its view begins.
+func TestRoomForChanges(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	newMember(group.Config{}, chronicle{machine: machine{3, 3}}, nil).config.Changing()
+	if got := runtime.GOMAXPROCS(0); got != 5 {
+		t.Errorf("%d goroutines may run at a time", got)
 	}
 }
 
