@@ -47,7 +47,7 @@ func Ask(ctx context.Context, network fabric.Network, addrs []string, q Question
 		case err == nil:
 			return nil, fmt.Errorf("%s: %s", addr, a.Err)
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("%s: %w", addr, ctx.Err())
+			return nil, errors.Join(failures, fmt.Errorf("%s: %w", addr, ctx.Err()))
 		}
 		failures = errors.Join(failures, fmt.Errorf("%s: %w", addr, err))
 	}

@@ -443,6 +443,13 @@ func TestAsk(t *testing.T) {
 	if _, err := Ask(ctx, net, addrs[:1], Question{About: true}); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("%v", err)
 	}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	for range 10 { // what comes first, the refusal or the end of the time, is chance
+		if _, err := Ask(over, net, addrs[:1], Question{About: true}); err == nil || !strings.HasPrefix(err.Error(), "no member could be asked") {
+			t.Errorf("%v", err)
+		}
+	}
 }
 
 // TestRefusal: workers that do not fit are told why.
