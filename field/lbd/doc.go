@@ -4,7 +4,7 @@
 // encoded frame and nothing else. Frames of a node queue up; each takes 1 to Options.Delay ticks to each receiver and is lost on
 // each link with the probability that Options.Loss and the link's ETX give. A unicast is repeated up to three times until it is acknowledged
 // (acknowledgements are lost as well), and then confirmed to its sender or given up; other nodes in reach overhear it. Packets are handed on at
-least once: a node that gives up although its parent has received them hands them to the next parent too.
+// least once: a node that gives up although its parent has received them hands them to the next parent too.
 //
 // The tour of the sink is timed: driving and climbing at the speeds of the instance, a turn at each arrival, packets at its upload rate,
 // half of the launch at each end, and the talk itself. The number of stops that the protocol may choose is what this leaves room for when every
