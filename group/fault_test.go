@@ -451,7 +451,7 @@ func (p *proc) until(t *testing.T, what string, wanted func(toyLine) bool) {
 // replayed end with the same bits, and that each sample was used once.
 func (f *fleet) finish(survivors ...*proc) []steplog.Record {
 	f.t.Helper()
-	limit := time.After(2 * time.Minute)
+	limit := time.After(patience)
 	for _, p := range survivors {
 		select {
 		case <-p.done:
@@ -460,6 +460,8 @@ func (f *fleet) finish(survivors ...*proc) []steplog.Record {
 				p.mu.Lock()
 				f.t.Logf("%s: step %d", p.name, p.last.Step)
 				p.mu.Unlock()
+				p.cmd.Process.Signal(syscall.SIGQUIT) //nolint:errcheck // it shows where its goroutines are
+				<-p.done
 			}
 			f.t.Fatalf("%s does not end", p.name)
 		}
