@@ -460,6 +460,7 @@ func (f *fleet) finish(survivors ...*proc) []steplog.Record {
 				p.mu.Lock()
 				f.t.Logf("%s: step %d", p.name, p.last.Step)
 				p.mu.Unlock()
+				p.cmd.Process.Signal(syscall.SIGCONT) //nolint:errcheck // it may have ended
 				p.cmd.Process.Signal(syscall.SIGQUIT) //nolint:errcheck // it shows where its goroutines are
 				<-p.done
 			}
