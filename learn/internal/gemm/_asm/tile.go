@@ -5,6 +5,7 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -187,10 +188,26 @@ func (t *tile) start() {
 			t.zero(t.acc(m, v))
 		}
 	}
+	t.rows(t.atC, func(_, v int, _ Mem) {
+		if disp := v * t.isa.bytes(); disp%64 == 0 {
+			t.own(disp)
+		}
+	})
 	t.JMP(LabelRef("sum"))
 	t.Label("load")
 	t.rows(t.atC, func(m, v int, at Mem) { t.load(at, v, t.acc(m, v)) })
 	t.Label("sum")
+}
+
+// own asks for a line of C, in the register c, that is about to be written: another CPU may have it. Go's assembler does not
+// know the instruction, PREFETCHW.
+func (t *tile) own(disp int) {
+	if c != reg.R15 {
+		panic("PREFETCHW is encoded for R15")
+	}
+	for _, word := range []uint32{0x8f0d0f41, uint32(disp)} {
+		t.Instruction(&ir.Instruction{Opcode: "LONG", Operands: []Op{U32(word)}})
+	}
 }
 
 // rows visits the vectors of the tile in a matrix of C's layout whose tile starts at the address in start.
