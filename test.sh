@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 
 case "${1-}" in
-"") short='' limit=40m ;;
+"") short='' limit=20m ;;
 short) short=yes limit=5m ;;
 *)
 	echo "usage: ./test.sh [short]" >&2
