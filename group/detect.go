@@ -71,7 +71,7 @@ func (lp *loop) beat() {
 // excuse takes everybody for just heard.
 func (m *mesh) excuse(now time.Time) {
 	for l := range m.all {
-		l.heard.Store(now.UnixNano())
+		l.hear(now)
 	}
 	for id := range m.joined {
 		m.joined[id] = now
@@ -95,7 +95,7 @@ func (lp *loop) checkSilence(member Member, now time.Time) {
 		}
 		if moved := l.conn.Stats().BytesReceived; moved != l.moved {
 			l.moved = moved
-			l.heard.Store(now.UnixNano())
+			l.hear(now)
 		}
 	}
 	if silent := now.Sub(m.heard(member.ID)); silent > limit {
@@ -107,7 +107,7 @@ func (lp *loop) checkSilence(member Member, now time.Time) {
 func (m *mesh) heard(id ID) time.Time {
 	last := m.joined[id]
 	for _, l := range m.links[id] {
-		if at := time.Unix(0, l.heard.Load()); at.After(last) {
+		if at := l.lastHeard(); at.After(last) {
 			last = at
 		}
 	}

@@ -53,7 +53,7 @@ type link struct {
 	to         ID                    // the worker at the other end, 0 while unknown
 	made       time.Time             // when it was accepted, or dialed
 	peer       atomic.Pointer[hello] // nil before its hello has come
-	heard      atomic.Int64          // Unix nanoseconds of the last frame
+	heard      atomic.Int64          // when the last frame came, in nanoseconds after began
 	moved      uint64                // bytes received when the loop looked last
 	owed       atomic.Int64          // bytes of control frames that wait for the loop
 	used       atomic.Bool           // more than hellos have passed: its end may lose something
@@ -64,6 +64,15 @@ type link struct {
 	early   []stashed
 	scratch []byte // for parts of the state, and for frames that are dropped
 }
+
+// began is what silence is counted from: by the process's own clock, as the machine's may be set meanwhile.
+var began = time.Now()
+
+// hear notes that the other end lives.
+func (l *link) hear(now time.Time) { l.heard.Store(int64(now.Sub(began))) }
+
+// lastHeard is when it was last known to.
+func (l *link) lastHeard() time.Time { return began.Add(time.Duration(l.heard.Load())) }
 
 // send sends a control frame.
 func (l *link) send(kind uint8, epoch uint64, body []byte) {
@@ -85,7 +94,7 @@ func dataFrame(t uint8) bool { return t >= reduce.FirstType && t <= reduce.LastT
 
 // Body implements fabric.Handler.
 func (l *link) Body(_ fabric.Conn, h fabric.Header) ([]byte, error) {
-	l.heard.Store(time.Now().UnixNano())
+	l.hear(time.Now())
 	peer := l.peer.Load()
 	switch {
 	case peer == nil && (h.Type != typeHello || h.Length > 64<<10):
@@ -129,7 +138,7 @@ func (l *link) drop(n int) []byte {
 
 // Frame implements fabric.Handler.
 func (l *link) Frame(c fabric.Conn, h fabric.Header, body []byte) error {
-	l.heard.Store(time.Now().UnixNano())
+	l.hear(time.Now())
 	peer := l.peer.Load()
 	switch {
 	case h.Type == typeHello:

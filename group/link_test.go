@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"testing"
+	"time"
 
 	"millrace.dev/fabric"
 	"millrace.dev/group/collective"
@@ -116,5 +117,18 @@ func TestClosedTellsThePlaneOfTheBody(t *testing.T) {
 	l.Closed(l.conn, io.ErrUnexpectedEOF)
 	if !slices.Equal(was.closed, []int{1}) || !slices.Equal(is.closed, []int{1}) {
 		t.Errorf("view 2 heard of %v, view 3 of %v", was.closed, is.closed)
+	}
+}
+
+// TestSilenceIsOfOneClock: whether a member was silent for long does not depend on the machine's clock, which may be
+// set at any time. A time with a reading of the process's own clock differs from itself without it.
+func TestSilenceIsOfOneClock(t *testing.T) {
+	_, l := testLink(t)
+	now := time.Now()
+	l.hear(now)
+	m := &mesh{links: map[ID][]*link{8: {l}}}
+	at := m.heard(8)
+	if at == at.Round(0) || !at.Equal(now) {
+		t.Errorf("it was heard at %v, not %v", at, now)
 	}
 }

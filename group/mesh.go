@@ -93,7 +93,7 @@ func (m *mesh) flush() {
 // accept takes a connection that another worker has made. It runs on the connection's goroutine.
 func (m *mesh) accept(c fabric.Conn) (fabric.Handler, error) {
 	l := &link{w: m.lp.w, conn: c, made: time.Now()}
-	l.heard.Store(time.Now().UnixNano())
+	l.hear(time.Now())
 	if !m.lp.w.inbox.post(func() { m.accepted(l) }) {
 		return nil, ErrClosed
 	}
@@ -126,7 +126,7 @@ func (m *mesh) introduce(l *link, to ID) {
 // dial connects to a worker. What is sent waits until the connection stands.
 func (m *mesh) dial(addr string, to ID) *link {
 	l := &link{w: m.lp.w, to: to, made: time.Now()}
-	l.heard.Store(time.Now().UnixNano())
+	l.hear(time.Now())
 	l.conn = m.lp.config.Network.Dial(addr, l)
 	m.all[l] = true
 	if to != 0 {
