@@ -3,7 +3,11 @@ package fabric
 import (
 	"errors"
 	"os"
+	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestUsersOfAUnixSocket(t *testing.T) {
@@ -13,6 +17,37 @@ func TestUsersOfAUnixSocket(t *testing.T) {
 	}{{1000, 1000, true}, {0, 1000, true}, {0, 0, true}, {1001, 1000, false}, {1000, 0, false}} {
 		if err := checkUser(c.theirs, c.ours); (err == nil) != c.allowed || err != nil && !errors.Is(err, os.ErrPermission) {
 			t.Errorf("user %d at a socket of user %d: %v", c.theirs, c.ours, err)
+		}
+	}
+}
+
+// TestTimeLimitOfTheSystem: on both ends of a TCP connection the system gives up a peer whose machine is gone when
+// the network says so.
+func TestTimeLimitOfTheSystem(t *testing.T) {
+	limit := 3 * time.Second
+	server, client := network(t, Options{Name: "server", UserTimeout: limit}), network(t, Options{Name: "client", UserTimeout: limit})
+	at, from := newRecorder(), newRecorder()
+	l, err := server.Listen("tcp:127.0.0.1:0", at.accept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialed := client.Dial(l.Addr(), from)
+	accepted := get(t, at.conns)
+	settle(t, func() bool { return dialed.Peer() != "" })
+	for name, c := range map[string]Conn{"dialed": dialed, "accepted": accepted} {
+		raw, err := c.(*conn).raw.(syscall.Conn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var set int
+		if err := (&socket{raw: raw}).control(func(fd int) (err error) {
+			set, err = unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Duration(set) * time.Millisecond; got != limit {
+			t.Errorf("%s: the limit is %v, not %v", name, got, limit)
 		}
 	}
 }
