@@ -221,7 +221,7 @@ func (m *Machine) wish(w Wish) {
 	m.leave = m.leave || w.Leave
 	for _, j := range w.Join {
 		wished := slices.ContainsFunc(m.join, func(o Member) bool { return o.ID == j.ID })
-		if j.ID != 0 && !j.long() && !wished && !m.view.Has(j.ID) && len(m.join) < maxJoin {
+		if j.ID != 0 && !j.long() && !wished && !m.view.Has(j.ID) && len(m.join) < MaxMembers {
 			m.join = append(m.join, j)
 		}
 	}

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,15 +103,42 @@ func TestWishes(t *testing.T) {
 	if len(m.join) != 1 || m.join[0] != d {
 		t.Errorf("wishes %v, want d alone: members, doubles and what cannot be a member are no wishes", m.join)
 	}
-	for i := range 2 * maxJoin {
+	for i := range 2 * MaxMembers {
 		m.Handle(epoch0, Wish{Join: []Member{{ID: ID(10 + i), Name: "x"}}})
 	}
-	if len(m.join) != maxJoin {
-		t.Errorf("%d wishes, want %d at most", len(m.join), maxJoin)
+	if len(m.join) != MaxMembers {
+		t.Errorf("%d wishes, want %d at most", len(m.join), MaxMembers)
 	}
 	m.Handle(epoch0, Suspect{4})
-	if len(m.join) != maxJoin-1 {
+	if len(m.join) != MaxMembers-1 {
 		t.Error("a dead joiner is still wished for")
+	}
+}
+
+// TestManyWishes has more workers wish to join than a record can tell of: the next steps' let the others in.
+func TestManyWishes(t *testing.T) {
+	a := Member{ID: 1, Name: "a"}
+	m, err := New(Config{Self: a, Authority: Majority}, View{Epoch: 1, Members: []Member{a}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * maxJoin {
+		m.Handle(epoch0, Wish{Join: []Member{{ID: ID(10 + i), Name: string(rune('b' + i))}}})
+	}
+	for _, first := range []ID{10, 10 + maxJoin} {
+		facts := Facts{1, true}
+		actions := slices.Clone(m.Handle(epoch0, Prepared{Epoch: m.View().Epoch, Step: m.Committed() + 1, Facts: facts}))
+		for _, member := range m.View().Members[1:min(3, len(m.View().Members))] {
+			token := &Token{Epoch: m.View().Epoch, Step: m.Committed() + 1, Facts: facts}
+			actions = append(actions, m.Handle(epoch0, Received{member.ID, token})...)
+		}
+		commits := of[Commit](actions)
+		if len(commits) != 1 {
+			t.Fatalf("%d commits", len(commits))
+		}
+		if join := commits[0].Records[0].Record.Join; len(join) != maxJoin || join[0].ID != first {
+			t.Errorf("step %d wishes for %v, want %d from %d on", m.Committed(), join, maxJoin, first)
+		}
 	}
 }
 

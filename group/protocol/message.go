@@ -108,5 +108,5 @@ const (
 	MaxMessage = 256 << 10
 
 	maxString = 255
-	maxJoin   = 16 // wishes of one record
+	maxJoin   = 16 // wishes of one record; others come with later ones
 )

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -28,7 +29,7 @@ func (m *Machine) prepared(now time.Time, e Prepared) {
 	if m.view.Epoch == 0 || m.ring.frozen || e.Epoch != m.view.Epoch || e.Step != m.committed+1 || m.tally.own != nil {
 		return
 	}
-	e.Record.Leave, e.Record.Join = m.leave, append([]Member(nil), m.join...)
+	e.Record.Leave, e.Record.Join = m.leave, slices.Clone(m.join[:min(len(m.join), maxJoin)])
 	m.tally.own = &Vote{ID: m.cfg.Self.ID, Committed: m.committed, Prepared: true, Facts: e.Facts, Record: e.Record}
 	m.rise(now)
 }
