@@ -46,16 +46,13 @@ func (lp *loop) beat() {
 	gap := now.Sub(m.lastBeat)
 	m.lastBeat = now
 	m.sweep(now)
+	lp.checkSettled()
 	if lp.machine == nil {
 		lp.joining.tick(lp)
 		return
 	}
 	m.connect()
-	for _, member := range m.view.Members {
-		if member.ID != lp.self.ID && len(m.links[member.ID]) > 0 {
-			m.say(member, &protocol.Beat{Epoch: m.view.Epoch})
-		}
-	}
+	m.beat()
 	if gap > lp.config.Suspect/2 {
 		m.excuse(now) // this process itself stood still
 	}

@@ -18,6 +18,8 @@
 //		result, err := step.Commit(ctx, group.Report{Loss: loss})
 //		if result.Outcome == group.Apply { update the parameters with result.Mean }
 //	}
+//	w.Settle(ctx)                            // after the last step: others may need this worker's word on it
+//	w.Close()
 //
 // A [Worker] is one process's membership, a [Step] one turn of the loop, a [Result] what the whole
 // group agreed on. [State] moves parameters to joiners. An [Authority] decides which view is next

@@ -173,9 +173,10 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 		tell(toyLine{Step: r.Step, Epoch: r.View.Epoch, Members: len(r.View.Members), Samples: s.Weight, Time: now, Outcome: r.Outcome.String()})
 	}
 	tell(toyLine{Step: model.step, Hash: model.hash(), Status: w.Status()})
-	w.Leave()
 	if spec.Last == 0 || spec.Last == model.step {
-		time.Sleep(50 * time.Millisecond) // others may need this one's word on the last step
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		return w.Settle(ctx)
 	}
 	return nil
 }

@@ -74,10 +74,10 @@ func (l *link) hear(now time.Time) { l.heard.Store(int64(now.Sub(began))) }
 // lastHeard is when it was last known to.
 func (l *link) lastHeard() time.Time { return began.Add(time.Duration(l.heard.Load())) }
 
-// send sends a control frame.
+// send sends a control frame. Each tells the last step that this worker has.
 func (l *link) send(kind uint8, epoch uint64, body []byte) {
 	l.used.Store(true)
-	l.conn.Send(fabric.Control, fabric.Header{Type: kind, Epoch: epoch}, body, nil)
+	l.conn.Send(fabric.Control, fabric.Header{Type: kind, Epoch: epoch, Step: l.w.loop.account.Step}, body, nil)
 }
 
 // stashed is a frame of an epoch that is not in force here yet.

@@ -43,12 +43,13 @@ type loop struct {
 	broken      error // why the step cannot be reduced in this view, and since when
 	brokenSince time.Time
 
-	trouble string // the last thing that failed without ending anything
-	entered string // why the view in force is what it is
-	reason  string // what happened to the members last
-	left    bool
-	wrong   *PlanError // that is told to the others before the loop ends
-	err     error      // why the loop ends
+	trouble  string        // the last thing that failed without ending anything
+	entered  string        // why the view in force is what it is
+	reason   string        // what happened to the members last
+	settling chan struct{} // closed once the others have this worker's last step; nil: nobody waits for that
+	left     bool
+	wrong    *PlanError // that is told to the others before the loop ends
+	err      error      // why the loop ends
 }
 
 // account is what all members know alike after the same step.
@@ -320,6 +321,7 @@ func (lp *loop) drain(name string) error {
 // control takes a frame of the group itself.
 func (lp *loop) control(l *link, h fabric.Header, body []byte) {
 	from := l.peer.Load().From
+	lp.heardOfStep(from.ID, h.Step)
 	switch h.Type {
 	case typeMessage:
 		m, err := protocol.Decode(body)

@@ -23,6 +23,7 @@ type mesh struct {
 	past      fabric.Stats // of links that have ended: bytes alone
 	suspected map[ID]bool
 	lost      map[ID]bool      // had a link in this view
+	steps     map[ID]uint64    // the last that members have, as far as they have said so
 	dialed    map[ID]dialing   // the last attempts
 	joined    map[ID]time.Time // since when a member is expected
 	lastBeat  time.Time
@@ -61,7 +62,7 @@ func (m *mesh) reset() {
 	}
 	m.view = View{}
 	m.links = map[ID][]*link{}
-	m.suspected, m.lost = map[ID]bool{}, map[ID]bool{}
+	m.suspected, m.lost, m.steps = map[ID]bool{}, map[ID]bool{}, map[ID]uint64{}
 	m.dialed, m.joined = map[ID]dialing{}, map[ID]time.Time{}
 	m.watched = map[ID]*lifeline.Watched{}
 }
@@ -293,6 +294,7 @@ func (m *mesh) follow(view View) {
 		}
 		delete(m.joined, member.ID)
 		delete(m.lost, member.ID)
+		delete(m.steps, member.ID)
 		delete(m.dialed, member.ID)
 		gone, wait := m.links[member.ID], time.Duration(0)
 		if m.lp.leavers[member.ID] {
