@@ -243,6 +243,42 @@ func TestStepKeepsLittleOfAStepToCome(t *testing.T) {
 	check(t, trainers, []uint64{5, 7})
 }
 
+// lateBegun is a receiver that hears only later that its right member has begun the step.
+type lateBegun struct {
+	*Step
+	late []func() error
+}
+
+func (l *lateBegun) Frame(from int, h fabric.Header, body []byte) error {
+	if h.Type == stepBegun {
+		l.late = append(l.late, func() error { return l.Step.Frame(from, h, body) })
+		return nil
+	}
+	return l.Step.Frame(from, h, body)
+}
+
+// The word that the right member has begun may come after the step is complete here: then what was held back goes.
+func TestStepBegunComesLast(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	trainers, members := newTrainers(t, 3, 4*reduce.Chunk, rng)
+	late := &lateBegun{Step: trainers[0].step}
+	trainers[0].to = late
+	w := simulated(t, 1, fast, members)
+	for rank, tr := range trainers {
+		tr.begin(1, 5+uint64(rank))
+		tr.readyAll(rng)
+	}
+	w.Run(time.Second)
+	if trainers[0].end.times != 1 || trainers[1].end.times != 0 || len(late.late) != 1 {
+		t.Fatalf("done %d and %d times, %d words were late", trainers[0].end.times, trainers[1].end.times, len(late.late))
+	}
+	if err := late.late[0](); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(time.Second)
+	check(t, trainers, []uint64{5, 6, 7})
+}
+
 func TestStepCancel(t *testing.T) {
 	reason := errors.New("the members changed")
 	for seed := range seeds(100) {

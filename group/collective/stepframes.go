@@ -105,9 +105,7 @@ func (s *Step) rightHasBegun(from int, h fabric.Header) error {
 		return nil
 	}
 	s.rightStep, s.rightRuns = h.Step, true
-	if s.running {
-		s.out.pump()
-	}
+	s.out.pump() // also when the step is complete here: others may need what was held back
 	return nil
 }
 
