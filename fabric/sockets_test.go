@@ -136,3 +136,44 @@ func identity(t testing.TB, dir, name string) *keys.Identity {
 	}
 	return id
 }
+
+// slow is a recorder that takes its first frame only when it is told to go on.
+type slow struct {
+	*recorder
+	goOn chan struct{}
+}
+
+func (s slow) Frame(c Conn, h Header, body []byte) error {
+	<-s.goOn
+	return s.recorder.Frame(c, h, body)
+}
+
+// TestControlOvertakesBulk: a control frame goes before the bulk frames that wait, though these have credit.
+func TestControlOvertakesBulk(t *testing.T) {
+	const bulk = 48 // frames of 1 MiB: much more than the system keeps for a receiver that reads nothing
+	for name, addr := range addresses(t) {
+		t.Run(name, func(t *testing.T) {
+			server, client := network(t, Options{Name: "server", Window: 64 << 20}), network(t, Options{Name: "client"})
+			at, from := slow{newRecorder(), make(chan struct{})}, newRecorder()
+			l, err := server.Listen(addr, func(Conn) (Handler, error) { return at, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := client.Dial(l.Addr(), from)
+			body := make([]byte, 1<<20)
+			for i := range bulk {
+				c.Send(Bulk, Header{Step: uint64(i)}, body, nil)
+			}
+			settle(t, func() bool { return c.Stats().FramesSent > 0 })
+			c.Send(Control, Header{Type: 1}, nil, nil)
+			close(at.goOn)
+			for i := range bulk + 1 {
+				if got := get(t, at.frames); got.h.Type == 1 {
+					if i == bulk {
+						t.Error("the control frame came last")
+					}
+				}
+			}
+		})
+	}
+}
