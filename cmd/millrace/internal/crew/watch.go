@@ -14,6 +14,7 @@ import (
 type shown struct {
 	step, epoch, skip int
 	view              uint64
+	members           []string      // of the view
 	stalled           string        // why the group cannot go on, empty while it does
 	at                time.Time     // of the step
 	perStep           time.Duration // at last
@@ -115,7 +116,8 @@ func (l *Launcher) show(w word) {
 		l.Observer.Stalled(w.Stalled)
 	}
 	if c := w.Change; c != nil && c.View > was.view {
-		if was.view = c.View; c.View > 1 {
+		was.view, was.members = c.View, c.Members
+		if c.View > 1 {
 			l.Observer.Changed(*c)
 		}
 	}
@@ -255,11 +257,26 @@ func (l *Launcher) resize(n int) error {
 		return errEnding
 	}
 	l.target.resize(n, time.Now())
-	for i := len(l.children) - 1; i >= 0 && l.staying() > n; i-- {
-		l.children[i].leave(l.leaveBy())
+	for l.staying() > n {
+		l.dispensable().leave(l.leaveBy())
 	}
 	l.tick(time.Now())
 	return nil
+}
+
+// dispensable is the youngest child that is to stay, of those that the group has not let in, if there are such: the
+// last member must not leave while others only wait to be let in.
+func (l *Launcher) dispensable() (youngest *child) {
+	for _, c := range slices.Backward(l.children) {
+		switch {
+		case c.leaving:
+		case !slices.Contains(l.shown.members, c.name):
+			return c
+		case youngest == nil:
+			youngest = c
+		}
+	}
+	return youngest
 }
 
 var errEnding = errors.New("the run is ending")

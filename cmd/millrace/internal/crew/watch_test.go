@@ -1,6 +1,7 @@
 package crew
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -22,5 +23,28 @@ func TestNoReplacementWhileStalled(t *testing.T) {
 	l.tick(now.Add(time.Minute))
 	if l.next != 1 {
 		t.Errorf("%d were started", l.next)
+	}
+}
+
+// TestResizeKeepsMembers: those that only wait to be let in leave first, then the youngest.
+func TestResizeKeepsMembers(t *testing.T) {
+	l := newLauncher(newRun(t), "w0", "w1", "w2", "w3")
+	l.handle(event{child: l.children[2], word: word{Change: &Change{View: 7, Members: []string{"w1", "w2"}}}})
+	for n, want := range map[int][]string{3: {"w0", "w1", "w2"}, 2: {"w1", "w2"}, 1: {"w1"}} {
+		for _, c := range l.children {
+			c.leaving = false
+		}
+		if err := l.resize(n); err != nil {
+			t.Fatal(err)
+		}
+		var stay []string
+		for _, c := range l.children {
+			if !c.leaving {
+				stay = append(stay, c.name)
+			}
+		}
+		if !slices.Equal(stay, want) {
+			t.Errorf("of %d workers %v stay, want %v", n, stay, want)
+		}
 	}
 }
