@@ -98,8 +98,8 @@ func (e *DamagedError) Unwrap() []error { return e.Each }
 // BadInput marks the error as the fault of the files.
 func (e *DamagedError) BadInput() bool { return true }
 
-// writeCheckpoint writes a new file, reads it back, and only then removes all but the one
-// before it.
+// writeCheckpoint writes a new file, reads it back, and only then removes older ones but for the
+// last of them.
 func writeCheckpoint(t *Trainer) error {
 	meta, err := json.Marshal(description{t.about, t.state})
 	if err != nil {
@@ -174,8 +174,8 @@ func names(ts []bundle.Tensor, slots bool) []nn.Named {
 	return list
 }
 
-// dropOld keeps the newest checkpoint and the one before it. What claims to be newer was damaged
-// when the run went on from an older one.
+// dropOld keeps a checkpoint that was just written and the one before it. What claims to be newer was damaged when
+// the run went on from an older one, or another worker has come further: that stays.
 func dropOld(dir, newest string) error {
 	paths, err := checkpoints(dir)
 	if err != nil {
@@ -183,7 +183,7 @@ func dropOld(dir, newest string) error {
 	}
 	at := max(slices.Index(paths, newest), 0)
 	for i, p := range paths {
-		if i == at || i == at+1 {
+		if i == at || i == at+1 || i < at && bundle.VerifyFile(p) == nil {
 			continue
 		}
 		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) { // another worker may be doing the same

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,7 +15,9 @@ import (
 	"testing"
 
 	"millrace.dev/control"
+	"millrace.dev/internal/durable"
 	"millrace.dev/learn/engine"
+	"millrace.dev/learn/internal/bundle"
 	"millrace.dev/learn/nn"
 	"millrace.dev/learn/optim"
 )
@@ -223,7 +226,7 @@ func TestDamagedCheckpoint(t *testing.T) {
 }
 
 // TestDropOld keeps the file that was just written and the one before it, not damaged ones that
-// claim to be newer.
+// claim to be newer, but those of workers that have come further.
 func TestDropOld(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
@@ -239,6 +242,16 @@ func TestDropOld(t *testing.T) {
 	}
 	left, err := checkpoints(dir)
 	if err != nil || !slices.Equal(left, []string{paths[2], paths[1]}) {
+		t.Errorf("%v are left, %v", left, err)
+	}
+	further := &bundle.File{Kind: checkpointKind, Meta: []byte("{}")}
+	if err := durable.WriteFile(paths[3], func(w io.Writer) error { return bundle.Write(w, further) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := dropOld(dir, paths[1]); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := checkpoints(dir); err != nil || !slices.Equal(left, []string{paths[3], paths[1]}) {
 		t.Errorf("%v are left, %v", left, err)
 	}
 }
