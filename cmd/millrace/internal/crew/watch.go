@@ -22,7 +22,7 @@ type shown struct {
 
 // loop handles what happens until all workers have ended.
 func (l *Launcher) loop(ctx context.Context) {
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(time.Second) // what is due is so in seconds, and each waking disturbs a worker on its core
 	defer tick.Stop()
 	done := ctx.Done()
 	for len(l.children) > 0 {
