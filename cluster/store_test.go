@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +22,9 @@ func TestRecordsOfOneServer(t *testing.T) {
 	checkRecords(t, c)
 	if _, err := Open(patient(t), Config{Dir: dir}); err == nil {
 		t.Fatal("two servers share a directory")
+	}
+	if said := c.Durability(); !strings.Contains(said, "fsync before each answer") || !c.own.JetStreamConfig().SyncAlways {
+		t.Errorf("%q: the server's setting is %+v", said, c.own.JetStreamConfig())
 	}
 	revision, err := c.Create(patient(t), "kept", []byte("value"))
 	if err != nil {
