@@ -20,12 +20,16 @@ func (lp *loop) suspect(id ID, reason string) {
 	}
 	if r := m.view.Rank(id); r >= 0 && !m.suspected[id] {
 		name := m.view.Members[r].Name
-		m.suspected[id] = true
+		m.suspected[id], m.lost[id] = true, true
 		lp.reason = fmt.Sprintf("%s was lost: %s", name, reason)
 		lp.config.Logger.Warn("a member is lost", "worker", lp.self.Name, "member", name, "reason", reason)
 	}
 	for _, l := range m.links[id] {
+		l.dropped = true
 		l.conn.Close(errors.New(reason))
+	}
+	if in := lp.w.intake.Load(); in != nil {
+		in.forsake(id)
 	}
 	lp.handle(protocol.Suspect{ID: id})
 }
@@ -60,7 +64,7 @@ func (lp *loop) beat() {
 		lp.checkSilence(member, now)
 	}
 	lp.joining.tick(lp)
-	if lp.broken != nil && now.Sub(lp.brokenSince) > 2*lp.config.Suspect && len(m.suspected) == 0 {
+	if lp.broken != nil && now.Sub(lp.brokenSince) > 2*lp.config.Suspect {
 		lp.fail(lp.broken)
 	}
 }

@@ -25,7 +25,8 @@ type intake struct {
 
 // span is a stripe as it comes.
 type span struct {
-	from      ID // 0: nobody
+	from      ID     // 0: nobody
+	asked     uint64 // in which epoch; what comes of it bears that
 	announced bool
 	came      int64 // bytes, from the stripe's beginning on
 	all       int64 // its bytes, once announced
@@ -35,6 +36,17 @@ func (s *span) isAnnounced() bool { return s.announced }
 
 // whole says whether nothing of a stripe is missing.
 func (s *span) whole() bool { return s.announced && s.came == s.all }
+
+// forsake expects nothing more of a source with which the connections have ended.
+func (in *intake) forsake(from ID) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for i := range in.spans {
+		if s := &in.spans[i]; s.from == from {
+			s.from = 0
+		}
+	}
+}
 
 // lost gives the stripes that do not come whole, as nobody in the view gives them.
 func (in *intake) lost(v View) (stripes []int) {
@@ -48,12 +60,12 @@ func (in *intake) lost(v View) (stripes []int) {
 	return stripes
 }
 
-// assign says from whom a stripe comes, and what to ask for.
-func (in *intake) assign(i int, from ID) takeMessage {
+// assign says from whom a stripe comes, asked in an epoch, and what to ask for.
+func (in *intake) assign(i int, from ID, epoch uint64) takeMessage {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	s := &in.spans[i]
-	s.from, s.announced = from, false
+	s.from, s.asked, s.announced = from, epoch, false
 	return takeMessage{Step: in.step, Index: i, Of: len(in.spans), Skip: s.came}
 }
 
@@ -76,10 +88,10 @@ func (w *Worker) announce(from ID, h fabric.Header, body []byte) error {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if a.Index < 0 || a.Index >= len(in.spans) || in.spans[a.Index].from != from {
+	s := in.span(a.Index, from, h.Epoch)
+	if s == nil {
 		return nil // as above
 	}
-	s := &in.spans[a.Index]
 	if s.announced {
 		return errors.New("a stripe is announced twice")
 	}
@@ -112,10 +124,10 @@ func (w *Worker) part(from ID, h fabric.Header, body []byte) error {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if int64(h.Chunk) >= int64(len(in.spans)) || in.spans[h.Chunk].from != from {
+	s := in.span(int(h.Chunk), from, h.Epoch)
+	if s == nil {
 		return nil
 	}
-	s := &in.spans[h.Chunk]
 	lo, _ := stripeBounds(in.size, int(h.Chunk), len(in.spans))
 	if !s.announced || int64(h.Aux) != lo+s.came || s.came+int64(len(body)) > s.all {
 		return fmt.Errorf("%d bytes of the state at %d, which was not announced", len(body), h.Aux)
@@ -127,6 +139,17 @@ func (w *Worker) part(from ID, h fabric.Header, body []byte) error {
 	s.came += int64(len(body))
 	in.done += int64(len(body))
 	in.check()
+	return nil
+}
+
+// span is the stripe of an index if it was asked of a member in an epoch, else nil. in is locked.
+func (in *intake) span(i int, from ID, asked uint64) *span {
+	if i < 0 || i >= len(in.spans) {
+		return nil
+	}
+	if s := &in.spans[i]; s.from == from && s.asked == asked {
+		return s
+	}
 	return nil
 }
 

@@ -56,6 +56,7 @@ type link struct {
 	heard      atomic.Int64          // when the last frame came, in nanoseconds after began
 	moved      uint64                // bytes received when the loop looked last
 	owed       atomic.Int64          // bytes of control frames that wait for the loop
+	dropped    bool                  // closed here by the loop, which suspects the worker
 	used       atomic.Bool           // more than hellos have passed: its end may lose something
 	rejected   atomic.Bool           // closed here because it means somebody else: its end says nothing
 

@@ -372,7 +372,7 @@ func (lp *loop) stateFrame(l *link, h fabric.Header, body []byte) {
 	case typeHave:
 		err = decode(body, func(m haveMessage) { lp.have(from.ID, m) })
 	case typeTake:
-		err = decode(body, func(m takeMessage) { lp.take(l, from.ID, m) })
+		err = decode(body, func(m takeMessage) { lp.take(l, h.Epoch, m) })
 	}
 	if err != nil {
 		l.conn.Close(fmt.Errorf("a message about the state that cannot be read: %w", err))

@@ -165,9 +165,11 @@ func (lp *loop) greeted(l *link, h *hello) {
 		lp.tellMisfit(l)
 		return
 	}
+	delete(m.suspected, l.to) // it is back; should the machine hear nothing of it, it goes on without it
 	m.watch(h.From)
 	lp.form()
 	lp.joining.met(l)
+	lp.seekAt(h.From)
 }
 
 // unlinked hears that a connection is over.
@@ -187,7 +189,7 @@ func (lp *loop) unlinked(l *link, err error) {
 		delete(m.links, id)
 		m.unwatch(func(other ID) bool { return other == id })
 	}
-	if id == 0 || id == lp.self.ID || l.introduced != lp.incarnation || l.rejected.Load() {
+	if id == 0 || id == lp.self.ID || l.introduced != lp.incarnation || l.rejected.Load() || l.dropped {
 		return
 	}
 	if len(rest) > 0 && !l.used.Load() {
@@ -196,7 +198,6 @@ func (lp *loop) unlinked(l *link, err error) {
 	if l.peer.Load() == nil && m.view.Has(id) && !m.lost[id] && time.Since(m.joined[id]) < m.patience() {
 		return // it was never there; it is dialed again
 	}
-	m.lost[id] = true
 	lp.suspect(id, fmt.Sprintf("the connection has ended: %v", err))
 }
 
@@ -243,16 +244,17 @@ func (m *mesh) control(to Member, kind uint8, body []byte) {
 
 // best is the connection to send to a worker, one that stands if there is one.
 func (m *mesh) best(id ID) *link {
-	links := m.links[id]
-	for _, l := range links {
-		if l.peer.Load() != nil {
+	var best *link
+	for _, l := range m.links[id] {
+		switch {
+		case l.dropped:
+		case l.peer.Load() != nil:
 			return l
+		case best == nil:
+			best = l
 		}
 	}
-	if len(links) > 0 {
-		return links[0]
-	}
-	return nil
+	return best
 }
 
 // connect dials the members that this worker has no connection to, where it is its turn: the younger

@@ -6,7 +6,7 @@ import (
 	"millrace.dev/group/protocol"
 )
 
-// Settle waits until all other members have the last step that this worker has, or are members no more: to be called after
+// Settle waits until all other members have the last step that this worker has, or are lost: to be called after
 // the last step, before Close. Who closes sooner may take the last word on that step along, and a member that still waits
 // for it may find too few left to decide without. It ends early when ctx does, and when the worker has ended.
 func (w *Worker) Settle(ctx context.Context) error {
@@ -43,8 +43,9 @@ func (lp *loop) checkSettled() {
 	if lp.settling == nil {
 		return
 	}
-	for _, member := range lp.mesh.view.Members {
-		if lp.machine != nil && member.ID != lp.self.ID && lp.mesh.steps[member.ID] < lp.account.Step {
+	m := &lp.mesh
+	for _, member := range m.view.Members {
+		if lp.machine != nil && member.ID != lp.self.ID && !m.suspected[member.ID] && m.steps[member.ID] < lp.account.Step {
 			return
 		}
 	}

@@ -106,3 +106,34 @@ func TestSettleEnds(t *testing.T) {
 		t.Errorf("closed: %v", err)
 	}
 }
+
+// TestSettleWithoutTheLost has a worker end whose word on the last step is lost with it: nobody waits for that.
+func TestSettleWithoutTheLost(t *testing.T) {
+	const last = 5
+	c := newCrew(t, 2)
+	c.config = func(config *Config) {
+		config.Suspect = time.Hour
+		if config.Self.Name == "w1" {
+			config.Network = &sieve{config.Network, func(h fabric.Header) bool { return h.Step < last || dataFrame(h.Type) }}
+		}
+	}
+	ctx := c.deadline()
+	var hands []*hand
+	var all sync.WaitGroup
+	for i, m := range c.founders {
+		h := c.start(m)
+		hands = append(hands, h)
+		all.Go(func() {
+			if h.err = h.model.train(ctx, h.Worker, last, nil); h.err == nil && i == 0 {
+				h.err = h.Settle(ctx)
+			}
+			h.stop()
+		})
+	}
+	all.Wait()
+	for _, h := range hands {
+		if h.err != nil || h.model.step != last {
+			t.Errorf("%s ends with step %d: %v", h.config.Self.Name, h.model.step, h.err)
+		}
+	}
+}

@@ -19,6 +19,7 @@ const partsFlying = 2
 type stripe struct {
 	to     *link
 	joiner ID
+	asked  uint64 // in which epoch
 	takeMessage
 	announcement
 	announced bool
@@ -27,16 +28,19 @@ type stripe struct {
 }
 
 // take has the trainer give a stripe to a joiner.
-func (lp *loop) take(l *link, joiner ID, m takeMessage) {
+func (lp *loop) take(l *link, asked uint64, m takeMessage) {
 	if lp.config.State == nil || !lp.restored || m.Step != lp.account.Step || m.Index < 0 || m.Of < 1 || m.Index >= m.Of || m.Of > protocol.MaxMembers {
 		return
 	}
-	s := &stripe{to: l, joiner: joiner, takeMessage: m, spare: make(chan []byte, partsFlying)}
+	s := &stripe{to: l, joiner: l.to, asked: asked, takeMessage: m, spare: make(chan []byte, partsFlying)}
 	s.announcement = announcement{Index: m.Index, Ledger: lp.account.Ledger.Append(nil), Sharers: lp.account.sharers}
 	for range partsFlying {
 		s.spare <- nil
 	}
-	lp.w.desk.put(func(d *desk) { d.stripes = append(d.stripes, s) })
+	lp.w.desk.put(func(d *desk) {
+		d.stripes = slices.DeleteFunc(d.stripes, func(old *stripe) bool { return old.joiner == s.joiner && old.takeMessage.Index == m.Index })
+		d.stripes = append(d.stripes, s)
+	})
 }
 
 // forget drops the stripes of joiners that are gone.
@@ -136,7 +140,7 @@ func (s *stripe) announce(state State) error {
 	if err != nil {
 		return err
 	}
-	s.to.conn.Send(fabric.Control, fabric.Header{Type: typeStripe, Step: s.Step}, body, nil)
+	s.to.conn.Send(fabric.Control, fabric.Header{Type: typeStripe, Epoch: s.asked, Step: s.Step}, body, nil)
 	return nil
 }
 
@@ -151,7 +155,7 @@ func (s *stripe) read(state State, p []byte) error {
 
 // send sends a part, which begins at a byte of the state.
 func (s *stripe) send(part []byte, at int64, done func(error)) {
-	h := fabric.Header{Type: typePart, Step: s.Step, Chunk: uint32(s.takeMessage.Index), Aux: uint64(at)}
+	h := fabric.Header{Type: typePart, Epoch: s.asked, Step: s.Step, Chunk: uint32(s.takeMessage.Index), Aux: uint64(at)}
 	s.to.conn.Send(fabric.Bulk, h, part, done)
 }
 

@@ -102,6 +102,15 @@ func (lp *loop) seek() {
 	lp.choose()
 }
 
+// seekAt asks a member that could not be reached, once it can.
+func (lp *loop) seekAt(m Member) {
+	if s := lp.seeking; s != nil && lp.mesh.view.Has(m.ID) {
+		if _, answered := s.answers[m.ID]; !answered {
+			lp.tell(m, typeWant, wantMessage{s.step, s.asked})
+		}
+	}
+}
+
 // tell sends a message of the transfer.
 func (lp *loop) tell(to Member, kind uint8, message any) {
 	body, err := json.Marshal(message)
@@ -151,7 +160,7 @@ func (lp *loop) choose() {
 	for _, i := range s.in.lost(view) {
 		s.announced = false
 		m := sources[i%len(sources)]
-		lp.tell(m, typeTake, s.in.assign(i, m.ID))
+		lp.tell(m, typeTake, s.in.assign(i, m.ID, view.Epoch))
 	}
 }
 

@@ -75,7 +75,6 @@ func (lp *loop) describe(a protocol.Install) string {
 
 // enter makes everything that of a view.
 func (lp *loop) enter(view View, reason string) {
-	lp.broken = nil
 	lp.reason, lp.entered = reason, reason
 	lp.config.Logger.Info("a view is in force", "worker", lp.self.Name, "epoch", view.Epoch, "members", len(view.Members), "reason", reason)
 	lp.w.view.Store(&view)
@@ -229,6 +228,7 @@ func (lp *loop) dismantle(reason error) {
 			f.cancel()
 		}
 	}
+	lp.broken = nil
 	p := lp.w.plane.Load()
 	if p == nil || p.canceled {
 		return
