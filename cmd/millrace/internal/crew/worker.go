@@ -158,6 +158,7 @@ func (w *worker) train(ctx context.Context, orders io.Reader) error {
 	if err := w.job.Train(ctx, w); err != nil {
 		return err
 	}
+	w.member.settle(ctx)
 	w.say(word{Trained: true})
 	select {
 	case <-w.finish:
