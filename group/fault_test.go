@@ -11,7 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -59,14 +59,17 @@ type toyLine struct {
 	Err     string
 }
 
-// toldToEnd says that the parent wants this process to end, together with the others.
-var toldToEnd atomic.Bool
+// toldToEnd is how many processes the parent wants to end together, this one among them; 0 for none yet. They do with
+// the first step that all of them take, so that nobody is left who was cut off and comes back.
+var toldToEnd atomic.Int64
 
 // toyMain is the main function of such a process.
 func toyMain(text string) int {
 	go func() {
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); { // until the parent ends
-			toldToEnd.Store(true)
+			if n, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
+				toldToEnd.Store(n)
+			}
 		}
 		os.Exit(2)
 	}()
@@ -155,15 +158,18 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 			})
 		}
 		time.Sleep(spec.Rest)
-		if toldToEnd.Load() {
-			report.Correct = 1 // all learn of it with the same step
-		}
+		told := toldToEnd.Load()
+		report.Correct = uint64(min(told, 1))
 		r, err := s.Commit(context.Background(), report)
 		if err != nil {
 			return err
 		}
 		now := time.Now().UnixNano()
-		over = slices.ContainsFunc(r.Reports, func(t Told) bool { return t.Correct > 0 })
+		ready := int64(0) // all count alike
+		for _, report := range r.Reports {
+			ready += int64(report.Correct)
+		}
+		over = told > 0 && ready == told
 		switch r.Outcome {
 		case Apply:
 			model.update(r.Step, float32(report.Rate), r.Mean)
@@ -501,7 +507,9 @@ func (f *fleet) finish(survivors ...*proc) []steplog.Record {
 // end lets the workers end together, and checks as finish does.
 func (f *fleet) end(survivors ...*proc) []steplog.Record {
 	f.t.Helper()
-	fmt.Fprintln(survivors[0].in, "end")
+	for _, p := range survivors {
+		fmt.Fprintln(p.in, len(survivors))
+	}
 	return f.finish(survivors...)
 }
 
