@@ -31,8 +31,10 @@ const (
 	typeAnswer
 )
 
-// maxPending is how many bytes of control frames of one link may wait for the loop.
+// maxPending is how many bytes of control frames of one link, headers included, may wait for the loop.
 const maxPending = 4 << 20
+
+var errPending = errors.New("more control frames than can be handled")
 
 // hello introduces a worker.
 type hello struct {
@@ -55,7 +57,7 @@ type link struct {
 	peer       atomic.Pointer[hello] // nil before its hello has come
 	heard      atomic.Int64          // when the last frame came, in nanoseconds after began
 	moved      uint64                // bytes received when the loop looked last
-	owed       atomic.Int64          // bytes of control frames that wait for the loop
+	owed       atomic.Int64          // bytes of control frames that wait for the loop, headers included
 	dropped    bool                  // closed here by the loop, which suspects the worker
 	used       atomic.Bool           // more than hellos have passed: its end may lose something
 	rejected   atomic.Bool           // closed here because it means somebody else: its end says nothing
@@ -104,7 +106,7 @@ func (l *link) Body(_ fabric.Conn, h fabric.Header) ([]byte, error) {
 		return l.drop(int(h.Length)), nil
 	case !dataFrame(h.Type):
 		if l.owed.Load()+int64(h.Length) > maxPending {
-			return nil, errors.New("more control frames than can be handled")
+			return nil, errPending
 		}
 		return make([]byte, h.Length), nil
 	}
@@ -156,8 +158,10 @@ func (l *link) Frame(c fabric.Conn, h fabric.Header, body []byte) error {
 	case dataFrame(h.Type):
 		return l.data(c, peer.From.ID, h, body)
 	}
-	n := int64(len(body))
-	l.owed.Add(n)
+	n := int64(len(body)) + fabric.HeaderSize
+	if l.owed.Add(n) > maxPending {
+		return errPending
+	}
 	l.w.post(func(lp *loop) {
 		l.owed.Add(-n)
 		lp.control(l, h, body)

@@ -132,3 +132,30 @@ func TestSilenceIsOfOneClock(t *testing.T) {
 		t.Errorf("it was heard at %v, not %v", at, now)
 	}
 }
+
+// TestControlFramesAreBounded: while the loop is at something else a member cannot fill the memory with control frames,
+// not even with empty ones.
+func TestControlFramesAreBounded(t *testing.T) {
+	for _, length := range []uint32{0, 1000, fabric.MaxControl} {
+		w, l := testLink(t)
+		busy, goOn := make(chan struct{}), make(chan struct{})
+		w.post(func(*loop) { close(busy); <-goOn })
+		<-busy
+		h := fabric.Header{Type: typeMessage, Epoch: 1, Length: length}
+		taken := 0
+		var err error
+		for ; err == nil && taken < 2*maxPending; taken += fabric.HeaderSize + int(length) {
+			var body []byte
+			if length > 0 {
+				if body, err = l.Body(l.conn, h); err != nil {
+					break
+				}
+			}
+			err = l.Frame(l.conn, h, body)
+		}
+		close(goOn)
+		if err == nil || taken < maxPending/2 || taken > maxPending+fabric.HeaderSize+int(length) {
+			t.Errorf("frames of %d bytes: %d bytes are kept, then %v", length, taken, err)
+		}
+	}
+}
