@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"millrace.dev/internal/unixsock"
 )
 
 // unsentSize is how much the system may hold of a TCP stream beyond what the
@@ -52,7 +53,7 @@ func newStream(conn net.Conn, userTimeout time.Duration) (stream, error) {
 	}
 	s := &socket{raw: raw}
 	if _, local := conn.(*net.UnixConn); local {
-		err = s.checkOwner()
+		err = unixsock.CheckUser(sc)
 	} else {
 		err = s.control(func(fd int) error {
 			return errors.Join(
@@ -72,24 +73,6 @@ func (s *socket) control(f func(fd int) error) error {
 		return err
 	}
 	return inner
-}
-
-// checkOwner refuses a peer of another user.
-func (s *socket) checkOwner() error {
-	return s.control(func(fd int) error {
-		peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if err != nil {
-			return err
-		}
-		return checkUser(int(peer.Uid), os.Geteuid())
-	})
-}
-
-func checkUser(theirs, ours int) error {
-	if theirs == ours || theirs == 0 {
-		return nil
-	}
-	return fmt.Errorf("the other end belongs to user %d, this one to user %d: %w", theirs, ours, os.ErrPermission)
 }
 
 // run makes the call on fd and tells whether it is over: false lets the poller

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"millrace.dev/internal/unixsock"
 )
 
 // writeTimeout is for a client that does not read what it asked for.
@@ -49,27 +51,17 @@ func (c *conn) read() (*request, *os.File, error) {
 
 // oneFile takes the file of a control message; more than one are closed.
 func oneFile(rights []byte) (*os.File, error) {
-	if len(rights) == 0 {
+	fds, err := unixsock.Files(rights)
+	switch {
+	case err != nil:
+		return nil, broken("%v", err)
+	case len(fds) == 0:
 		return nil, nil
+	case len(fds) > 1:
+		unixsock.CloseFiles(fds)
+		return nil, broken("%d files with a message", len(fds))
 	}
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil {
-		return nil, broken("a control message that cannot be read: %v", err)
-	}
-	var fds []int
-	for _, m := range messages {
-		some, err := unix.ParseUnixRights(&m)
-		if err == nil {
-			fds = append(fds, some...)
-		}
-	}
-	if len(fds) == 1 {
-		return os.NewFile(uintptr(fds[0]), "memory of the client"), nil
-	}
-	for _, fd := range fds {
-		_ = unix.Close(fd) // nothing was written
-	}
-	return nil, broken("%d files with a message", len(fds))
+	return os.NewFile(uintptr(fds[0]), "memory of the client"), nil
 }
 
 // write sends a message, and a file along with it unless that is nil.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"millrace.dev/group"
+	"millrace.dev/internal/unixsock"
 )
 
 // linger is how long a worker stays after its last step: others may need its word for that one.
@@ -56,12 +57,8 @@ func (s *Session) Run(ctx context.Context) error {
 	defer s.conn.Close()
 	defer cancel(nil)
 
-	same, err := sameUser(s.conn.UnixConn)
-	switch {
-	case err != nil:
-	case !same:
-		err = errors.New("the client belongs to another user")
-	default:
+	err := unixsock.CheckUser(s.conn)
+	if err == nil {
 		err = s.serve(of)
 	}
 	return s.end(ctx, err)

@@ -8,7 +8,7 @@
 // watch it ([Watch]) see the end. Of the other files these threads keep only those of the Go runtime, which
 // uses them from whatever thread it is on.
 //
-// The read ends are handed out over a socket in the abstract namespace: to processes of the same user in
+// The read ends are handed out over a socket in the abstract namespace: to processes of the same user (or root) in
 // the same network namespace. Where that is not possible, as on another system than Linux, under
 // a seccomp profile without unshare, or between containers, the error is errors.ErrUnsupported, and
 // the end of the connections has to do.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"millrace.dev/internal/unixsock"
 )
 
 // strands is the number of threads that each keep a pipe: of two, one is not the last to die.
@@ -160,34 +162,12 @@ func receive(socket int) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	fds, err := filesOf(rights[:used])
+	fds, err := unixsock.Files(rights[:used])
 	if err != nil || n != 1 || len(fds) != 1 {
-		closeAll(fds)
+		unixsock.CloseFiles(fds)
 		return -1, errors.Join(err, errors.New("no file came"))
 	}
 	return fds[0], nil
-}
-
-// filesOf gives the files of a control message.
-func filesOf(control []byte) (all []int, err error) {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return nil, err
-	}
-	for i := range messages {
-		fds, err := unix.ParseUnixRights(&messages[i])
-		if err != nil {
-			return all, err
-		}
-		all = append(all, fds...)
-	}
-	return all, nil
-}
-
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd) //nolint:errcheck // nothing was written
-	}
 }
 
 // serve hands the read ends to all who come.
@@ -209,27 +189,10 @@ func (l *Line) serve() {
 func (l *Line) give(c *net.UnixConn) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // fails on closed connections only
-	if sameUser(c) != nil {
+	if unixsock.CheckUser(c) != nil {
 		return
 	}
 	c.WriteMsgUnix([]byte{0}, unix.UnixRights(l.ends...), nil) //nolint:errcheck // who does not get them does without
-}
-
-// sameUser says whether the other side is a process of this user.
-func sameUser(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var who *unix.Ucred
-	var failed error
-	if err := raw.Control(func(fd uintptr) { who, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
-		return err
-	}
-	if failed == nil && who.Uid != uint32(os.Getuid()) {
-		failed = errors.New("it is a process of another user")
-	}
-	return failed
 }
 
 // Close cuts the line.
@@ -237,9 +200,9 @@ func (l *Line) Close() error {
 	if l.listener != nil {
 		l.listener.Close() //nolint:errcheck
 	}
-	closeAll(l.controls)
+	unixsock.CloseFiles(l.controls)
 	l.running.Wait()
-	closeAll(l.ends)
+	unixsock.CloseFiles(l.ends)
 	l.controls, l.ends = nil, nil
 	return nil
 }
@@ -261,7 +224,7 @@ func Watch(id uint64, dead func()) (*Watched, error) {
 	c := conn.(*net.UnixConn)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // fails on closed connections only
-	if err := sameUser(c); err != nil {
+	if err := unixsock.CheckUser(c); err != nil {
 		return nil, unsupported("asking for a line", err)
 	}
 	var one [1]byte
@@ -270,9 +233,9 @@ func Watch(id uint64, dead func()) (*Watched, error) {
 	if err != nil {
 		return nil, unsupported("taking a line", err)
 	}
-	fds, err := filesOf(rights[:used])
+	fds, err := unixsock.Files(rights[:used])
 	if err != nil || len(fds) == 0 {
-		closeAll(fds)
+		unixsock.CloseFiles(fds)
 		return nil, unsupported("taking a line", errors.Join(err, errors.New("no file came")))
 	}
 	w := &Watched{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"millrace.dev/internal/unixsock/unixsocktest"
 )
 
 const childVariable = "MILLRACE_LIFELINE_CHILD"
@@ -259,4 +262,21 @@ func filesIn(t *testing.T, dir string) (kinds []string) {
 	}
 	slices.Sort(kinds)
 	return kinds
+}
+
+func TestOtherUsersGetNoLine(t *testing.T) {
+	id := uint64(os.Getpid())<<20 | 99
+	l, err := Open(id)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("not possible here: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	unixsocktest.Stranger(t, address(id), func(c *net.UnixConn) {
+		if n, control, _, _, err := c.ReadMsgUnix(make([]byte, 1), make([]byte, 64)); err == nil && n+control > 0 {
+			t.Errorf("a process of another user gets %d bytes and %d of files", n, control)
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"millrace.dev/fabric"
+	"millrace.dev/internal/unixsock"
 )
 
 const (
@@ -93,7 +94,7 @@ func (c *Comm) join(ctx context.Context, d *Door) error {
 	me := c.view.Rank
 	fd, own, refusal := create("millrace-stage", size, true)
 	if refusal == nil {
-		defer closeFiles([]int{fd})
+		defer unixsock.CloseFiles([]int{fd})
 		c.own = own
 		c.boards[me], c.stages[me] = commBoard(boardOf(own, board)), own[board:]
 	}

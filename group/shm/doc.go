@@ -19,7 +19,7 @@
 // call its resident set also counts the pages of others that it reads. What a view leaves is given back after the
 // second step of a later one, as the first is waited for; two views' at most are kept.
 //
-// A [Door] passes the files: a socket in the abstract namespace, for processes of the same user and the same
+// A [Door] passes the files: a socket in the abstract namespace, for processes of the same user (or root) and the same
 // network namespace only.
 //
 // # The way of a step

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"millrace.dev/internal/unixsock"
 )
 
 const (
@@ -91,7 +93,7 @@ func (d *Door) Close() error {
 		c.Close() //nolint:errcheck // its goroutine sees an error
 	}
 	for key, v := range d.visits {
-		closeFiles(v.fds)
+		unixsock.CloseFiles(v.fds)
 		delete(d.visits, key)
 	}
 	d.changed()
@@ -143,7 +145,7 @@ func (d *Door) receive(c *net.UnixConn) {
 		d.mu.Unlock()
 	}()
 	c.SetDeadline(time.Now().Add(patience)) //nolint:errcheck // fails on closed connections only
-	if sameUser(c, os.Geteuid()) != nil {
+	if unixsock.CheckUser(c) != nil {
 		return
 	}
 	var message [offerSize]byte
@@ -153,7 +155,7 @@ func (d *Door) receive(c *net.UnixConn) {
 	}
 	o, err := parseOffer(message[:])
 	if err != nil || o.to != d.id || len(fds) != o.files() || !d.enter(o, fds) {
-		closeFiles(fds)
+		unixsock.CloseFiles(fds)
 		return
 	}
 	c.SetDeadline(time.Time{}) //nolint:errcheck // as above; who is slow to agree has not failed
@@ -214,7 +216,7 @@ func (d *Door) forget(u use, epoch uint64) {
 	defer d.mu.Unlock()
 	for key, v := range d.visits {
 		if key.use == u && key.epoch <= epoch {
-			closeFiles(v.fds)
+			unixsock.CloseFiles(v.fds)
 			delete(d.visits, key)
 		}
 	}

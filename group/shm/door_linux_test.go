@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"millrace.dev/group/reduce"
+	"millrace.dev/internal/unixsock"
+	"millrace.dev/internal/unixsock/unixsocktest"
 )
 
 // stranger connects to a door.
@@ -156,12 +158,18 @@ func TestDoorTakesNothingButOffers(t *testing.T) {
 
 func TestOtherUsersStayOutside(t *testing.T) {
 	d := newDoors(t, 1)[0]
-	if err := sameUser(stranger(t, d), os.Geteuid()); err != nil {
-		t.Error(err)
-	}
-	if err := sameUser(stranger(t, d), os.Geteuid()+1); err == nil {
-		t.Error("a process of another user is let in")
-	}
+	o := offer{use: useTeam, epoch: 1, from: 5, to: d.id, n: 2}
+	one := memory(t, 4096, sealed, 0)
+	unixsocktest.Stranger(t, doorAddr(d.id), func(c *net.UnixConn) {
+		sendFiles(c, o.encode(), []int{one, one}) //nolint:errcheck // it may be shut out before
+		c.CloseWrite()                            //nolint:errcheck
+		c.Read(make([]byte, 1))                   //nolint:errcheck // until the door closes the connection
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if len(d.visits) > 0 {
+			t.Error("a process of another user is let in")
+		}
+	})
 }
 
 // A member can neither shorten what it has shown nor write what others have.
@@ -189,7 +197,7 @@ func TestSealsHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeFiles([]int{shown})
+	defer unixsock.CloseFiles([]int{shown})
 	if mem, err := unix.Mmap(shown, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
 		unmap(mem)
 		t.Error("what peers get can be mapped for writing")
@@ -199,7 +207,7 @@ func TestSealsHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unmap(mem)
-	defer closeFiles([]int{fd})
+	defer unixsock.CloseFiles([]int{fd})
 	if mem, err := unix.Mmap(fd, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
 		unmap(mem)
 		t.Error("a share can be mapped for writing")

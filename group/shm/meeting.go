@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"time"
+
+	"millrace.dev/internal/unixsock"
 )
 
 // meeting is the exchange of files between the members of a view, in two rounds: everybody's files, and then
@@ -58,7 +59,7 @@ func (m *meeting) show(ctx context.Context, rank int, fds []int) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		c.SetDeadline(deadline) //nolint:errcheck // fails on closed connections only
 	}
-	if err := sameUser(m.conns[rank], os.Geteuid()); err != nil {
+	if err := unixsock.CheckUser(m.conns[rank]); err != nil {
 		return err
 	}
 	o := m.mine
@@ -122,7 +123,7 @@ func (m *meeting) close() {
 		}
 	}
 	for _, fds := range m.fds {
-		closeFiles(fds)
+		unixsock.CloseFiles(fds)
 	}
 	m.door.forget(m.mine.use, m.mine.epoch)
 }

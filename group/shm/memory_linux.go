@@ -108,12 +108,6 @@ func unmap(mem []byte) {
 	}
 }
 
-func closeFiles(fds []int) {
-	for _, fd := range fds {
-		unix.Close(fd) //nolint:errcheck // nothing was written
-	}
-}
-
 // readOnly opens a file again for reading only, so that the peers who get it cannot map it for writing by mistake.
 func readOnly(fd int) (int, error) {
 	return unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)

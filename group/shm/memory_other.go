@@ -26,8 +26,6 @@ func reserve(int) ([]byte, error) { return nil, errSystem }
 
 func unmap([]byte) {}
 
-func closeFiles([]int) {}
-
 func readOnly(int) (int, error) { return -1, errors.ErrUnsupported }
 
 func duplicate(int) (int, error) { return -1, errors.ErrUnsupported }

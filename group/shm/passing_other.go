@@ -6,8 +6,6 @@ import "net"
 
 func doorAddr(uint64) *net.UnixAddr { return nil }
 
-func sameUser(*net.UnixConn, int) error { return errSystem }
-
 func sendFiles(*net.UnixConn, []byte, []int) error { return errSystem }
 
 func receiveFiles(*net.UnixConn, []byte, int) ([]int, error) { return nil, errSystem }

@@ -1,6 +1,10 @@
 package shm
 
-import "sync"
+import (
+	"sync"
+
+	"millrace.dev/internal/unixsock"
+)
 
 // stock is what a door keeps from one view to the next, so that a view stands soon after a member has died: the
 // mappings of peers' vectors, and a share whose pages exist already. What costs time and can wait, such as giving
@@ -44,7 +48,7 @@ func newShare(bytes int) (*share, error) {
 // free gives the memory back, except what others still map.
 func (s *share) free() {
 	if s != nil {
-		closeFiles([]int{s.fd})
+		unixsock.CloseFiles([]int{s.fd})
 		unmap(s.mem)
 	}
 }
@@ -94,7 +98,7 @@ func (s *stock) sweepLocked(keep int) {
 	s.waste = append([]remains(nil), s.waste[n:]...)
 	s.mu.Unlock()
 	for _, r := range old {
-		closeFiles(r.fds)
+		unixsock.CloseFiles(r.fds)
 		for _, mem := range r.shown {
 			unmap(mem)
 		}

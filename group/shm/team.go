@@ -10,6 +10,7 @@ import (
 
 	"millrace.dev/fabric"
 	"millrace.dev/group/reduce"
+	"millrace.dev/internal/unixsock"
 )
 
 // wakeType is the frame that wakes a member. It has no body.
@@ -129,7 +130,7 @@ func (t *Team) attach(ctx context.Context, d *Door) error {
 	m, err := d.meet(ctx, mine, t.config.IDs, own, refusal)
 	defer m.close()
 	if refusal == nil {
-		closeFiles(own[:1])
+		unixsock.CloseFiles(own[:1])
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"unsafe"
+
+	"millrace.dev/internal/unixsock"
 )
 
 // Vector is a worker's gradients in memory that others can be shown. It must be closed after all teams that use it.
@@ -40,7 +42,7 @@ func (v *Vector) File() (*os.File, error) {
 
 // Close frees the memory. Nothing may use the elements any more.
 func (v *Vector) Close() error {
-	closeFiles([]int{v.fd})
+	unixsock.CloseFiles([]int{v.fd})
 	unmap(v.mem)
 	v.fd, v.mem, v.g = -1, nil, nil
 	return nil

@@ -127,5 +127,5 @@ func ours(path string) bool {
 		return false
 	}
 	owner, known := info.Sys().(*syscall.Stat_t)
-	return known && owner.Uid == uint32(os.Getuid())
+	return known && owner.Uid == uint32(os.Geteuid())
 }
