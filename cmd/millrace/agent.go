@@ -75,8 +75,11 @@ func finishAgent(cmd *cobra.Command, h *agent.Host, membership, keysAt string) (
 	case membership == "majority" && h.Service != "":
 		return usagef("--membership majority and --cluster exclude each other")
 	}
+	if err := checkJoin(cmd, h.Join); err != nil {
+		return err
+	}
 	h.Join = addresses(h.Join)
-	if err := checkListen(h.Listen, h.Join, membership, h.Service); err != nil {
+	if err := checkListen(h.Listen, keysAt, h.Join, membership, h.Service); err != nil {
 		return err
 	}
 	if h.Keys, err = keys.Find(keysAt); err != nil {

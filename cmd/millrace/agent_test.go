@@ -20,6 +20,8 @@ func TestAgentUsage(t *testing.T) {
 		{[]string{"--membership", "service", "--listen", "192.0.2.1:7000", "--", "true"}, "--cluster"},
 		{[]string{"--listen", "0.0.0.0:7000", "--", "true"}, "by which the others reach this machine"},
 		{[]string{"--join", "192.0.2.1:7000", "--", "true"}, "needs --listen"},
+		{[]string{"--join", "", "--", "true"}, "an address is empty"},
+		{[]string{"--listen", "192.0.2.1:7000", "--", "true"}, "needs --keys"},
 	} {
 		got := millrace(t, t.TempDir(), append([]string{"agent"}, c.args...)...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, c.want) {

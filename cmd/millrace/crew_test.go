@@ -654,6 +654,9 @@ func TestJoinUsage(t *testing.T) {
 		"train --join 127.0.0.1:1 --epochs 3":                 "--epochs and --join exclude each other",
 		"train --join 127.0.0.1:1 --resume x":                 "--join and --resume exclude each other",
 		"train --join 192.0.2.1:7000":                         "--join 192.0.2.1:7000 needs --listen",
+		"train --join 127.0.0.1:7000,":                        "--join: an address is empty",
+		"train --join=":                                       "--join: an address is empty",
+		"train --workers 2 --listen 192.0.2.1:7000":           "needs --keys",
 		"train --metrics 127.0.0.1:0":                         "--metrics needs --workers or --join",
 		"group resize 3":                                      "RUN is missing",
 		"cluster keys somewhere":                              "NAME is missing",
@@ -663,18 +666,22 @@ func TestJoinUsage(t *testing.T) {
 		}
 	}
 	dir := crewDir(t)
+	if got := millrace(t, dir, "cluster", "keys", "keys", "me"); got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
 	for line, want := range map[string]string{
-		"train --join 127.0.0.1:1":              "--join: no member could be asked",
-		"train --workers 2 --keys nowhere/me":   "nowhere",
-		"agent --keys nowhere/me -- true":       "nowhere",
-		"train --workers 2 --metrics :0":        "beyond loopback, which needs keys",
-		"train --workers 2 --metrics nowhere":   "metrics",
-		"group replay pictures":                 "pictures",
-		"cluster keys pictures/high/00.png a":   "00.png",
-		"train --workers 2 --cluster nats://x":  "membership service",
-		"train --workers 2 --listen 1.2.3.4:70": "cannot listen",
+		"train --join 127.0.0.1:1":                            "--join: no member could be asked",
+		"train --workers 2 --keys nowhere/me":                 "nowhere/me is no directory of keys",
+		"train --workers 2 --keys nowhere":                    "nowhere is no directory of keys",
+		"agent --keys nowhere/me -- true":                     "nowhere/me is no directory of keys",
+		"train --workers 2 --metrics :0":                      "beyond loopback, which needs keys",
+		"train --workers 2 --metrics nowhere":                 "metrics",
+		"group replay pictures":                               "pictures",
+		"cluster keys pictures/high/00.png a":                 "00.png",
+		"train --workers 2 --cluster nats://x":                "membership service",
+		"train --workers 2 --listen 192.0.2.1:70 --keys keys": "cannot listen",
 	} {
-		got := millrace(t, dir, append(strings.Fields(line), "--steps", "3")[:len(strings.Fields(line))]...)
+		got := millrace(t, dir, strings.Fields(line)...)
 		if got.code == exitDone || got.code == exitUsage || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "panic") {
 			t.Errorf("%s: %+v", line, got)
 		}

@@ -213,8 +213,11 @@ that the workers have written under RUN/workers; the run may have ended or still
 }
 
 func printReplay(w io.Writer, p *crew.Proof) error {
-	_, err := fmt.Fprintf(w, "%s: %s of %s in %s taken again\nsamples: each of %s used once in each of %s\nbits: the same at all %s that were compared; %016x after step %s\n",
-		p.Run, plural(p.Steps, "step"), workers(len(p.Workers)), plural(p.Views, "view"), count(int64(p.Samples)), plural(p.Epochs, "epoch"),
-		plural(p.Compared, "point"), p.Hash, count(int64(p.Steps)))
+	used := fmt.Sprintf("each of %s used once in each of %s", count(int64(p.Samples)), plural(p.Epochs, "epoch"))
+	if p.Epochs == 0 {
+		used = fmt.Sprintf("none of %s used twice in the epoch begun", count(int64(p.Samples)))
+	}
+	_, err := fmt.Fprintf(w, "%s: %s of %s in %s taken again\nsamples: %s\nbits: the same at all %s that were compared; %016x after step %s\n",
+		p.Run, plural(p.Steps, "step"), workers(len(p.Workers)), plural(p.Views, "view"), used, plural(p.Compared, "point"), p.Hash, count(int64(p.Steps)))
 	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"millrace.dev/cmd/millrace/internal/crew"
@@ -17,6 +18,18 @@ func TestDoing(t *testing.T) {
 	} {
 		if got := doing(crew.WorkerStatus{Status: s}); got != want {
 			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
+// TestPrintReplay: where no epoch is complete there is no word of complete ones.
+func TestPrintReplay(t *testing.T) {
+	for epochs, want := range map[int]string{
+		0: "samples: none of 9,013 used twice in the epoch begun\n", 1: "samples: each of 9,013 used once in each of 1 epoch\n",
+	} {
+		var text strings.Builder
+		if err := printReplay(&text, &crew.Proof{Samples: 9013, Epochs: epochs}); err != nil || !strings.Contains(text.String(), want) {
+			t.Errorf("%v: %s, not %q", err, text.String(), want)
 		}
 	}
 }

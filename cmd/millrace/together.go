@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,11 +86,22 @@ func (t *together) check(several bool) error {
 	case t.membership == "majority" && t.cluster != "":
 		return usagef("--membership majority and --cluster exclude each other")
 	}
-	return checkListen(t.listen, t.addresses(), t.membership, t.cluster)
+	if err := checkJoin(t.cmd, t.join); err != nil {
+		return err
+	}
+	return checkListen(t.listen, t.keys, t.addresses(), t.membership, t.cluster)
+}
+
+// checkJoin refuses to join nobody, as where a script's variable is empty: that would found a group of its own.
+func checkJoin(cmd *cobra.Command, join []string) error {
+	if cmd.Flags().Changed("join") && (len(join) == 0 || slices.Contains(join, "")) {
+		return usagef("--join: an address is empty")
+	}
+	return nil
 }
 
 // checkListen refuses addresses at which others would not reach this machine's workers.
-func checkListen(listen string, join []string, membership, cluster string) error {
+func checkListen(listen, keys string, join []string, membership, cluster string) error {
 	if listen == "" {
 		for _, a := range join {
 			if address, ok := strings.CutPrefix(a, "tcp:"); ok && !host.LoopbackPort(address) {
@@ -109,8 +121,11 @@ func checkListen(listen string, join []string, membership, cluster string) error
 	if name == "" || err == nil && address.IsUnspecified() {
 		return usagef("--listen %s: give the address by which the others reach this machine", listen)
 	}
-	if membership == "service" && cluster == "" && !host.LoopbackPort(listen) {
+	switch beyond := !host.LoopbackPort(listen); {
+	case beyond && membership == "service" && cluster == "":
 		return usagef("--membership service needs a --cluster that other machines can reach, or leave it to the majority")
+	case beyond && keys == "":
+		return usagef("--listen %s is beyond this machine, which needs --keys: make them with millrace cluster keys", listen)
 	}
 	return nil
 }

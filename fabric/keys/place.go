@@ -20,7 +20,11 @@ func Find(path string) (Place, error) {
 	}
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		dir, name := filepath.Split(filepath.Clean(path))
-		return loadable(Place{filepath.Clean(dir + "."), name})
+		p, err := loadable(Place{filepath.Clean(dir + "."), name})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s is no directory of keys, nor the name of a machine's: %w", path, err)
+		}
+		return p, err
 	} else if err != nil {
 		return Place{}, err
 	} else if !info.IsDir() {
