@@ -55,7 +55,7 @@
 // With keys (package keys) every TCP connection is mutual TLS 1.3 and the
 // peer's name is the one in its certificate. Without keys TCP stays on loopback
 // and anything else is an [*InsecureError]. A Unix socket is open to its owner
-// alone, who is checked by the kernel's credentials on Linux.
+// and root alone, which is checked by the kernel's credentials on Linux.
 //
 // # Failures
 //
