@@ -24,7 +24,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	linger = 100 * time.Millisecond
 	goleak.VerifyTestMain(m)
 }
 

@@ -15,8 +15,12 @@ import (
 	"millrace.dev/internal/unixsock"
 )
 
-// linger is how long a worker stays after its last step: others may need its word for that one.
-var linger = 2 * time.Second
+const (
+	// settling bounds how long a worker stays after its client's last step, for others who have not heard of its end.
+	settling = 30 * time.Second
+	// linger is how long it stays after an error that the others have to hear of.
+	linger = 2 * time.Second
+)
 
 // Session is the worker of one client, from its hello to its end.
 type Session struct {
@@ -119,15 +123,18 @@ func (s *Session) next(ctx context.Context) (incoming, error) {
 func (s *Session) end(ctx context.Context, err error) error {
 	w := s.current()
 	kind := kind(err)
-	stay := errors.Is(err, errBye) || kind == "diverged" || kind == "plan"
-	if errors.Is(err, errBye) {
+	bye := errors.Is(err, errBye)
+	if bye {
 		err = nil
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !ended(err) {
 		_ = s.conn.write(&answer{Type: "error", Kind: kind, Text: err.Error()}, nil) // it may be gone
 	}
 	if w != nil {
-		if stay {
+		switch {
+		case bye:
+			settle(ctx, w)
+		case kind == "diverged" || kind == "plan":
 			pause(ctx, linger)
 		}
 		err = errors.Join(err, w.Close())
@@ -136,6 +143,13 @@ func (s *Session) end(ctx context.Context, err error) error {
 		s.state.close()
 	}
 	return err
+}
+
+// settle waits until the other members have the last step of a client that ends.
+func settle(ctx context.Context, w *group.Worker) {
+	ctx, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	_ = w.Settle(ctx) // the client has ended, whatever becomes of the others
 }
 
 func pause(ctx context.Context, d time.Duration) {
