@@ -184,6 +184,9 @@ func (lp *loop) end() {
 		lp.timer.Stop()
 	}
 	lp.dismantle(ErrClosed)
+	if lp.draining != nil {
+		lp.discard(lp.draining) // when it is done with the step, nobody hears
+	}
 	lp.mesh.close()
 	if lp.door != nil {
 		lp.door.Close() //nolint:errcheck // nothing is lost with it
