@@ -80,6 +80,7 @@ type hosted struct {
 	session *Session
 	mu      sync.Mutex
 	leaving bool
+	ended   bool // its program has
 }
 
 // Run serves the workers until their programs have ended. When ctx ends, or notice is given, they leave
@@ -357,6 +358,17 @@ func (w *hosted) leave() {
 	}
 }
 
+// hangUp ends the session, once it has read what its program has said: that has ended, but processes that it has
+// forked may still hold its end of the socket, such as those that load data.
+func (w *hosted) hangUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.session != nil {
+		_ = w.session.conn.CloseRead() // it may have ended
+	}
+}
+
 // work is one worker: its program, if there is one, and its session.
 func (h *Host) work(ctx context.Context, w *hosted, config group.Config, i int) error {
 	path := h.Socket
@@ -382,6 +394,7 @@ func (h *Host) work(ctx context.Context, w *hosted, config group.Config, i int) 
 	go func() { // ends with the program
 		over <- cmd.Wait()
 		l.Close() // one that has not connected never will
+		w.hangUp()
 	}()
 	sessionErr := h.session(ctx, l, w, config)
 	if sessionErr != nil && !errors.Is(sessionErr, net.ErrClosed) {
@@ -411,6 +424,9 @@ func (h *Host) session(ctx context.Context, l *net.UnixListener, w *hosted, conf
 	w.session = s
 	if w.leaving {
 		s.Leave()
+	}
+	if w.ended {
+		_ = c.CloseRead()
 	}
 	w.mu.Unlock()
 	return s.Run(context.WithoutCancel(ctx))

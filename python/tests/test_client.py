@@ -135,6 +135,12 @@ class GroupTest(AgentTest):
         self.assertRegex(said, r"w[01]")
         self.assertRegex(said, "gradient|elements")
 
+    def test_death_of_a_program_whose_forks_live_on(self) -> None:
+        self.finish(self.start("--workers", "3", program="toy.py", FORK="w1:5"))
+        reports = self.reports()
+        self.assertEqual(set(reports), {"w0", "w2"})
+        self.same(reports)
+
     def test_agent_that_is_told_to_end_lets_workers_leave(self) -> None:
         agent = self.start("--workers", "2", program="endless.py")
         while len(list(self.out.glob("*.going"))) < 2:
