@@ -585,6 +585,9 @@ func TestJoin(t *testing.T) {
 			r.trained(20)
 			v.interrupt()
 			v.tells("joining the workers at ", "the others go on")
+			if got := millrace(t, dir, "group", "replay", v.name); got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, "a machine that joined has no earlier ones") {
+				t.Errorf("replay of a part of a run: %+v", got)
+			}
 			r.members(2)
 			r.trained(5)
 			r.interrupt()

@@ -46,17 +46,24 @@ func (e *MismatchError) Error() string {
 type UnprovenError struct{ Gap steplog.GapError }
 
 func (e *UnprovenError) Error() string {
+	if e.Gap.From == 1 {
+		return fmt.Sprintf("%v, so nothing can be proven: a machine that joined has no earlier ones, that of the first workers has", &e.Gap)
+	}
 	return fmt.Sprintf("%v: the %d steps before are proven, what came after is not", &e.Gap, e.Gap.From-1)
 }
 
 // Replay takes the steps in the logs of a run's workers again and compares. Each is told how many of how
-// many steps are done, after every one. With an *UnprovenError the proof is of the steps before the gap.
+// many steps are done, after every one. With an *UnprovenError the proof is of the steps before the gap, if there are
+// some.
 func Replay(ctx context.Context, dir rundir.Dir, each func(done, total int)) (*Proof, error) {
 	steps, unproven, err := history(dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(steps) == 0 && unproven == nil {
+	switch {
+	case len(steps) == 0 && unproven != nil:
+		return nil, unproven
+	case len(steps) == 0:
 		return nil, &rundir.Error{Path: dir.Path(), Cause: errors.New("holds no steps of workers")}
 	}
 	s, err := job.Load(dir)
