@@ -265,13 +265,10 @@ func (e *Engine) settleIn(c *Call, l *lane, in *instr, m message) {
 	e.inDst(l)
 }
 
-// combine does dst = value op theirs, in the action's order.
+// combine does dst = value op theirs; no operation depends on which of the two comes first.
 func (e *Engine) combine(c *Call, l *lane, in *instr, dst, theirs []byte) {
-	a, b := c.value(l, in), theirs
-	if in.before {
-		a, b = b, a
-	}
-	e.aside(c, len(dst), func() { combine(c.typ(), c.req.Op, dst, a, b) })
+	own := c.value(l, in)
+	e.aside(c, len(dst), func() { combine(c.typ(), c.req.Op, dst, own, theirs) })
 }
 
 // store puts the lane's value into the destination.

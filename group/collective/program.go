@@ -15,7 +15,6 @@ const (
 // instr is one action on the elements [lo, hi).
 type instr struct {
 	do     action
-	before bool // the peer's value is the first operand
 	peer   int
 	lo, hi int
 	nth    int // of the lane's frames from, or to, this peer: frames may overtake each other
@@ -127,7 +126,7 @@ func (t task) ringReduce(j, lo, hi int, on bool) (l []instr) {
 		if owner {
 			do = settle
 		}
-		l = append(l, instr{do: do, before: true, peer: t.left(), lo: lo, hi: hi})
+		l = append(l, instr{do: do, peer: t.left(), lo: lo, hi: hi})
 	}
 	if owner {
 		l = append(l, instr{do: result, lo: lo, hi: hi})
@@ -153,7 +152,7 @@ func (t task) halving(lo, hi int) (l []instr) {
 		return []instr{{do: send, peer: t.rank - p, lo: lo, hi: hi}, {do: accept, peer: t.rank - p, lo: lo, hi: hi}}
 	}
 	if t.rank+p < t.n {
-		l = append(l, instr{do: settle, before: false, peer: t.rank + p, lo: lo, hi: hi})
+		l = append(l, instr{do: settle, peer: t.rank + p, lo: lo, hi: hi})
 	}
 	type half struct{ lo, hi, otherLo, otherHi int }
 	var halves []half
@@ -168,7 +167,7 @@ func (t task) halving(lo, hi int) (l []instr) {
 		a, b = h.lo, h.hi
 		halves = append(halves, h)
 		l = append(l, instr{do: send, peer: t.rank ^ d, lo: h.otherLo, hi: h.otherHi},
-			instr{do: settle, before: t.rank&d != 0, peer: t.rank ^ d, lo: h.lo, hi: h.hi})
+			instr{do: settle, peer: t.rank ^ d, lo: h.lo, hi: h.hi})
 	}
 	l = append(l, instr{do: result, lo: a, hi: b})
 	for k, d := len(halves)-1, 1; k >= 0; k, d = k-1, 2*d {
@@ -193,7 +192,7 @@ func children(rank, n int) (c []int) {
 func (t task) treeReduce(lo, hi int) (l []instr) {
 	below := children(t.rank, t.n)
 	for _, c := range below {
-		l = append(l, instr{do: settle, before: false, peer: c, lo: lo, hi: hi})
+		l = append(l, instr{do: settle, peer: c, lo: lo, hi: hi})
 	}
 	if t.rank > 0 {
 		up := (t.rank - 1) / 2
@@ -212,7 +211,7 @@ func (t task) starReduce(lo, hi int) (l []instr) {
 		return []instr{{do: send, peer: 0, lo: lo, hi: hi}, {do: accept, peer: 0, lo: lo, hi: hi}}
 	}
 	for k := 1; k < t.n; k++ {
-		l = append(l, instr{do: settle, before: false, peer: k, lo: lo, hi: hi})
+		l = append(l, instr{do: settle, peer: k, lo: lo, hi: hi})
 	}
 	l = append(l, instr{do: result, lo: lo, hi: hi})
 	for k := 1; k < t.n; k++ {
@@ -231,7 +230,7 @@ func (t task) starScatter(j, lo, hi int) (l []instr) {
 		return l
 	}
 	for k := 1; k < t.n; k++ {
-		l = append(l, instr{do: merge, before: false, peer: k, lo: lo, hi: hi})
+		l = append(l, instr{do: merge, peer: k, lo: lo, hi: hi})
 	}
 	l = append(l, instr{do: result, lo: lo, hi: hi})
 	if j > 0 {
