@@ -41,7 +41,7 @@ func Runs(dirs ...string) (runs [][]Record, err error) {
 			if known && !before.Equal(&r) {
 				return nil, &ConflictError{r.Step, [2]string{before.dir, dir}}
 			}
-			if !known {
+			if !known || before.Hash == 0 { // which one of them may not have known
 				steps[r.Step] = told{r, dir}
 			}
 		}

@@ -145,6 +145,9 @@ func TestMerge(t *testing.T) {
 	if runs, err := Runs(a, b, c); err != nil || len(runs) != 2 || len(runs[0]) != 8 || runs[1][0].Step != 11 {
 		t.Errorf("a gap: %v, %v", runs, err)
 	}
+	if all, err := Merge(knowing(t, 0), knowing(t, 7), knowing(t, 0)); err != nil || len(all) != 1 || all[0].Hash != 7 {
+		t.Errorf("a hash that one log has: %+v, %v", all, err)
+	}
 	other := t.TempDir()
 	w, _ := Open(other, Options{})
 	r := record(5)
@@ -157,6 +160,22 @@ func TestMerge(t *testing.T) {
 	if _, err := Merge(a, other); !errors.As(err, &conflict) || conflict.Step != 5 {
 		t.Errorf("a conflict: %v", err)
 	}
+}
+
+// knowing is a log of one step with a hash.
+func knowing(t *testing.T, hash uint64) (dir string) {
+	dir = t.TempDir()
+	w, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := record(1)
+	r.Hash = hash
+	if err := w.Append(&r); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // TestFullDisk lets writes fail: the record is lost, the error told, and the log goes on.
