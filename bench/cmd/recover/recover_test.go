@@ -97,6 +97,68 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestVerify believes logs and survivors only if all fit together.
+func TestVerify(t *testing.T) {
+	const elements = 3000
+	step := func(n uint64, ranges ...steplog.Range) steplog.Record {
+		r := steplog.Record{Step: n, Algorithm: "shared", Outcome: "apply", Rate: rate, Elements: elements}
+		for i, span := range ranges {
+			r.Parts = append(r.Parts, steplog.Part{Member: uint64(i + 1), Samples: span[1] - span[0], Ranges: []steplog.Range{span}})
+			r.Weight += span[1] - span[0]
+		}
+		return r
+	}
+	records := []steplog.Record{step(1, steplog.Range{0, 3}, steplog.Range{3, 5}), step(2, steplog.Range{5, 7})}
+	model, err := replay(elements, records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		change func(steps []steplog.Record) // of what the second worker has logged
+		hash   uint64                       // of the second survivor
+		last   uint64
+		wrong  string // empty: nothing
+	}{
+		{name: "all the same", hash: model.hash(), last: 2},
+		{name: "a survivor with other bits", hash: model.hash() + 1, last: 2, wrong: "w1 ends with hash"},
+		{name: "a step that nobody has logged", hash: model.hash(), last: 3, wrong: "2 steps in the logs"},
+		{name: "a step with other members", hash: model.hash(), last: 2, wrong: "step 2", change: func(s []steplog.Record) { s[1].Parts = s[0].Parts }},
+		{name: "other bits on the way", hash: model.hash(), last: 2, wrong: "before step 2: hash", change: func(s []steplog.Record) { s[1].Hash = 5 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := hunt{dir: t.TempDir(), elements: elements, alive: []*proc{{name: "w0"}, {name: "w1"}}}
+			h.spec.Data.Samples = 7
+			for i, name := range []string{"w0", "w1"} {
+				log, err := steplog.Open(logDir(h.dir, name), steplog.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				steps := slices.Clone(records)
+				if i == 1 && c.change != nil {
+					c.change(steps)
+				}
+				for r := range steps {
+					if err := log.Append(&steps[r]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := log.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sum, err := h.verify(c.last, []uint64{model.hash(), c.hash})
+			if c.wrong == "" {
+				if err != nil || sum.Steps != 2 || sum.Samples != 7 {
+					t.Errorf("%+v, %v", sum, err)
+				}
+			} else if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%+v, %v", sum, err)
+			}
+		})
+	}
+}
+
 // TestState moves a model in pieces.
 func TestState(t *testing.T) {
 	from, to := newModel(1000), newModel(1000)
