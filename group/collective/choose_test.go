@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -112,5 +113,41 @@ func TestMeasure(t *testing.T) {
 		if w.model != got[0] {
 			t.Errorf("the engine uses %v", w.model)
 		}
+	}
+}
+
+// TestAutoUsesTheChoice: what runs is the algorithm that the model expects to be fastest, for each size and operation.
+func TestAutoUsesTheChoice(t *testing.T) {
+	used := map[Algorithm]bool{}
+	for _, n := range []int{3, 16} {
+		_, workers := simWorkers(t, 1, n, sliceBytes, fast)
+		for _, model := range []Model{DefaultModel, {Alpha: 1e-6, Beta: 1e-9}, {Alpha: 1e-3, Beta: 1e-10}} {
+			for _, kind := range []Kind{AllReduce, ReduceScatter, AllGather, Broadcast} {
+				for _, size := range []int{1, 20_000, 1 << 20} { // of bytes
+					want := Choose(kind, n, size, model)
+					used[want.Algorithm] = true
+					w := workers[n-1]
+					w.SetModel(model)
+					r := Request{Name: fmt.Sprint(model, kind, size), Kind: kind, Op: Sum, Dst: Of(make([]uint8, size))}
+					switch kind {
+					case ReduceScatter:
+						lo, hi := Part(size, n, n-1)
+						r.Src, r.Dst = r.Dst, Of(make([]uint8, hi-lo))
+					case AllGather:
+						r.Dst = Of(make([]uint8, n*size))
+					}
+					c, err := w.Start(r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if c.Choice() != want || c.task.algorithm != want.Algorithm {
+						t.Errorf("%d members, %v of %d bytes: %v runs, the choice is %v", n, kind, size, c.task.algorithm, want.Algorithm)
+					}
+				}
+			}
+		}
+	}
+	if len(used) != int(Star) {
+		t.Errorf("only %v are ever chosen", used)
 	}
 }
