@@ -15,4 +15,8 @@
 // shell commands are refused, since nothing would run them. A block of Go names
 // a file of the source tree, as in "go control/example_test.go", and must stand
 // there, where the compiler and the tests see it.
+//
+// Links lead to files and headings that exist. The title of a link to a table of
+// results, as in (bench/results/group.md "row: 0.58"), names rows and the figures
+// that the text gives for their ratios: both must agree.
 package doctest
