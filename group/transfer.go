@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"millrace.dev/group/ledger"
+	"millrace.dev/group/protocol"
 )
 
 // The state of a joiner comes from all members whose own is complete, a stripe from each:
@@ -222,6 +223,7 @@ func (lp *loop) complete(incarnation int) {
 		return
 	}
 	lp.transfer.restored, lp.seeking = true, nil
+	lp.handle(protocol.Restored{})
 	lp.w.intake.Store(nil)
 	lp.tryPrepare()
 }

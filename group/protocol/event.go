@@ -1,7 +1,7 @@
 package protocol
 
-// Event is something that happened to a member: [Prepared], [Received], [Suspect], [Answer], [Wish] or
-// [Tick].
+// Event is something that happened to a member: [Prepared], [Received], [Suspect], [Answer], [Wish],
+// [Restored] or [Tick].
 type Event interface{ event() }
 
 // Prepared says that a step is completely reduced on this member.
@@ -35,6 +35,9 @@ type Wish struct {
 	Join  []Member
 }
 
+// Restored says that a joiner's state is complete; that of a founder is from the beginning.
+type Restored struct{}
+
 // Tick says that the time of [SetTimer] has come. One that comes early does no harm.
 type Tick struct{}
 
@@ -43,4 +46,5 @@ func (Received) event() {}
 func (Suspect) event()  {}
 func (Answer) event()   {}
 func (Wish) event()     {}
+func (Restored) event() {}
 func (Tick) event()     {}

@@ -35,6 +35,8 @@ const (
 	lap       = 100 * time.Millisecond
 	hop       = 5 * time.Millisecond
 	doublings = 4
+	// forlorn is how long members without the state wait for one that has it.
+	forlorn = 10 * time.Second
 )
 
 // Machine is the protocol's state at one member.
@@ -48,6 +50,7 @@ type Machine struct {
 	wishes    *Result // the same, while its wishes may not be fulfilled yet
 	base      *Change // that began this view, until a step shows that all have installed it
 
+	ready bool     // the state of this member is complete
 	leave bool     // this member wishes to leave
 	join  []Member // whom it wishes to be let in
 	tally tally    // the commit of step committed+1
@@ -73,7 +76,7 @@ func New(cfg Config, view View) (*Machine, error) {
 		return nil, fmt.Errorf("%q is not among the founders", cfg.Self.Name)
 	}
 	m.view = view
-	m.committed = cfg.Committed
+	m.committed, m.ready = cfg.Committed, true
 	return m, nil
 }
 
@@ -112,6 +115,8 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 		m.answer(now, e)
 	case Wish:
 		m.wish(e)
+	case Restored:
+		m.ready = true
 	case Tick:
 		m.tick(now)
 	}
@@ -156,7 +161,7 @@ func (m *Machine) tick(now time.Time) {
 func (m *Machine) received(now time.Time, from ID, msg Message) {
 	if m.ring.frozen && m.ring.suspects[from] { // it is there after all
 		delete(m.ring.suspects, from)
-		if m.stalled != "" && m.cfg.Authority == Majority {
+		if m.stalled != "" && m.ring.stage != asking {
 			m.hasten(now, stagger)
 		}
 	}

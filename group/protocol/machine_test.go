@@ -203,3 +203,43 @@ func TestPlannedIsAView(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNobodyWithTheState has a joiner reach nobody whose state is complete: it asks for no view without them, looks for them
+// again, and begins anew after a while.
+func TestNobodyWithTheState(t *testing.T) {
+	a, j := Member{ID: 1, Name: "a"}, Member{ID: 2, Name: "j"}
+	join := func() *Machine {
+		m, err := NewJoiner(Config{Self: j, Authority: Service})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Handle(epoch0, Received{1, &Installed{&Change{From: 1, Add: []Member{j}}, &View{2, []Member{a, j}}}})
+		return m
+	}
+	m := join()
+	actions := slices.Clone(m.Handle(epoch0, Suspect{1}))
+	if len(of[Ask](actions)) != 0 || len(of[Stalled](actions)) != 1 || !strings.Contains(m.Waiting(), "has the state; waiting for a") {
+		t.Fatalf("%v; waits for %s", actions, m.Waiting())
+	}
+	m.Handle(epoch0, Received{1, &Beat{Epoch: 2}})
+	if sent := of[Send](m.Handle(epoch0.Add(stagger), Tick{})); len(sent) != 1 || sent[0].To != a {
+		t.Errorf("a is back: %v", sent)
+	}
+
+	m = join()
+	m.Handle(epoch0, Suspect{1})
+	for now := epoch0; ; now = m.deadline {
+		if fenced := of[Fenced](m.Handle(now, Tick{})); len(fenced) > 0 {
+			if waited := now.Sub(epoch0); waited < forlorn || waited > 2*forlorn {
+				t.Errorf("it begins anew after %v", waited)
+			}
+			break
+		}
+	}
+
+	m = join()
+	m.Handle(epoch0, Restored{})
+	if asked := of[Ask](m.Handle(epoch0, Suspect{1})); len(asked) != 1 {
+		t.Errorf("with the state it goes on alone: %v", asked)
+	}
+}

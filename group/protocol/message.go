@@ -31,6 +31,7 @@ func (b Ballot) less(c Ballot) bool {
 type Vote struct {
 	ID        ID
 	Committed uint64 // its last committed step
+	Ready     bool   // its state is complete
 	Prepared  bool   // the step after it is prepared in this epoch, with Facts and Record
 	Facts     Facts
 	Record    Record

@@ -27,7 +27,8 @@ type ring struct {
 	proposal *Change // accepted in ballot accepted (Majority), or asked for (Service)
 	accepted Ballot
 	sent     passed
-	past     View // the one before
+	past     View      // the one before
+	forlorn  time.Time // nobody with the state could be reached since, zero: somebody can be
 }
 
 // passed is the last message that was passed on round the ring. It is passed on again, past the one
@@ -139,6 +140,7 @@ func (m *Machine) vote(r *Reconcile) *Reconcile {
 	if m.tally.own != nil {
 		vote = *m.tally.own
 	}
+	vote.Ready = m.ready
 	voted.Votes = append(slices.DeleteFunc(slices.Clone(r.Votes), func(v Vote) bool { return v.ID == vote.ID }), vote)
 	voted.Out = m.without(r.Out)
 	if m.last != nil && m.last.Epoch == m.view.Epoch && (r.Last == nil || r.Last.Step < m.last.Step) {
@@ -229,6 +231,9 @@ func (m *Machine) complete(now time.Time, r *Reconcile) {
 	}
 	change := r.Proposal
 	if change == nil {
+		if m.stateless(now, r, set(out)) {
+			return // until the deadline
+		}
 		change = m.propose(r, set(out))
 	}
 	if change == nil {
@@ -243,6 +248,25 @@ func (m *Machine) complete(now time.Time, r *Reconcile) {
 	m.ring.stage = accepting
 	m.arm(now, m.patience())
 	m.accept(now, m.cfg.Self.ID, &Accept{Epoch: m.view.Epoch, Ballot: r.Ballot, Change: change, Out: out})
+}
+
+// stateless says whether a round has reached nobody whose state is complete. Those that have it may live, and be
+// reached again or go on without these: a view without them would take the group away from them. Who waits in vain begins anew.
+func (m *Machine) stateless(now time.Time, r *Reconcile, out map[ID]bool) bool {
+	if slices.ContainsFunc(r.Votes, func(v Vote) bool { return v.Ready && !out[v.ID] }) {
+		m.ring.forlorn = time.Time{}
+		return false
+	}
+	if m.ring.forlorn.IsZero() {
+		m.ring.forlorn = now
+	}
+	if now.Sub(m.ring.forlorn) < forlorn {
+		m.stall(fmt.Sprintf("view %d cannot change: none of the members that can be reached has the state; waiting for %s",
+			m.view.Epoch, m.names(m.without(r.Out))))
+	} else {
+		m.end(Fenced{Epoch: m.view.Epoch, Left: m.leave})
+	}
+	return true
 }
 
 func (m *Machine) names(ids []ID) string {

@@ -343,6 +343,7 @@ func (w *worker) restore(h fabric.Header, body []byte) {
 		return
 	}
 	w.has = true
+	w.handle(Restored{})
 	w.job.log(w.name(), "restores the state after step %d", h.Step)
 	for _, a := range w.backlog {
 		if a.result.Step > h.Step {

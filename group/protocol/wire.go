@@ -171,6 +171,7 @@ func (w *writer) votes(votes []Vote) {
 		v := &votes[i]
 		w.id(v.ID)
 		w.uint(v.Committed)
+		w.bool(v.Ready)
 		w.maybe(v.Prepared, func() {
 			w.facts(v.Facts)
 			w.record(&v.Record)
@@ -399,8 +400,8 @@ func (r *reader) result() *Result {
 }
 
 func (r *reader) votes() []Vote {
-	return list(r, MaxMembers, 10, func() Vote {
-		v := Vote{ID: r.id(), Committed: r.uint(), Prepared: r.bool()}
+	return list(r, MaxMembers, 11, func() Vote {
+		v := Vote{ID: r.id(), Committed: r.uint(), Ready: r.bool(), Prepared: r.bool()}
 		if v.Prepared {
 			v.Facts, v.Record = r.facts(), r.record()
 		}

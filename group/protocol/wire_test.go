@@ -48,7 +48,7 @@ func genResult(t *rapid.T) *Result {
 }
 
 func genVote(t *rapid.T) Vote {
-	v := Vote{ID: genID(t), Committed: rapid.Uint64().Draw(t, "committed")}
+	v := Vote{ID: genID(t), Committed: rapid.Uint64().Draw(t, "committed"), Ready: rapid.Bool().Draw(t, "ready")}
 	if v.Prepared = rapid.Bool().Draw(t, "prepared"); v.Prepared {
 		v.Facts, v.Record = genFacts(t), genRecord(t)
 	}
