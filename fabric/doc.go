@@ -26,6 +26,14 @@
 // that falls behind stops its sender instead of filling memory, and little bulk
 // data lies in the sockets ahead of a control frame.
 //
+// # Time limits
+//
+// No call waits, so none takes a context: who waits for frames does so with a
+// context of its own, and closes the connection when that ends. To make a
+// connection, hello included, takes at most [Options] DialTimeout; on Linux a
+// peer's machine that is gone is noticed within UserTimeout, if there is
+// something to send.
+//
 // # The wire
 //
 // All numbers are little endian. Each side first sends a hello: a header whose
