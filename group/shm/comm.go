@@ -19,6 +19,9 @@ const (
 	// directBytes is the size up to which every member sums whole pieces by itself, whatever their number: one round
 	// of messages instead of two.
 	directBytes = 16 << 10
+	// streamBytes is the size of all members' buffers together from which results are not in a cache any more when somebody
+	// reads them. Nor is a buffer, by the time that its result comes.
+	streamBytes = 32 << 20
 	// spin is how long a member looks for the others' marks before it sleeps, where every member can have a CPU.
 	spin = 20 * time.Microsecond
 	// turns is how often a member leaves its CPU to others before it sleeps, where there are more members than CPUs.
@@ -202,6 +205,7 @@ func (c *Comm) AllReduce(ctx context.Context, buf []byte, op Operation) error {
 	defer func() { p.op, p.buf = Operation{}, nil }()
 	p.pieces = uint64((len(buf) + c.piece - 1) / c.piece)
 	p.direct = len(c.view.IDs) == 2 || len(buf) <= directBytes
+	p.stream = len(buf)*len(c.view.IDs) >= streamBytes
 	c.next += p.pieces
 	if err := p.run(ctx); err != nil {
 		c.Cancel(fmt.Errorf("shm: the operation on %q failed: %w", op.Name, err))

@@ -65,6 +65,34 @@ func sumInOrder(bufs [][]float32) []float32 {
 	return r
 }
 
+// checkSum sums buffers of size elements and compares the bits.
+func checkSum(t *testing.T, r *rand.Rand, comms []*Comm, size int) {
+	t.Helper()
+	n := len(comms)
+	bufs := make([][]float32, n)
+	for rank := range bufs {
+		bufs[rank] = make([]float32, size)
+		if size > 0 {
+			draw(r, bufs[rank], false)
+		}
+	}
+	want := sumInOrder(bufs)
+	var wait sync.WaitGroup
+	for rank, c := range comms {
+		wait.Go(func() {
+			if err := c.AllReduce(t.Context(), Float32Bytes(bufs[rank]), sum); err != nil {
+				t.Errorf("rank %d: %v", rank, err)
+			}
+		})
+	}
+	wait.Wait()
+	for rank := range bufs {
+		if i := sameBits(want, bufs[rank]); i >= 0 {
+			t.Fatalf("%d members, %d elements, rank %d: element %d is %g, want %g", n, size, rank, i, bufs[rank][i], want[i])
+		}
+	}
+}
+
 func TestBuffersOfAllSizes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{1, 2, 3, 4, 9} {
@@ -79,31 +107,15 @@ func TestBuffersOfAllSizes(t *testing.T) {
 				if size > piece && round > 0 {
 					continue
 				}
-				bufs := make([][]float32, n)
-				for rank := range bufs {
-					bufs[rank] = make([]float32, size)
-					if size > 0 {
-						draw(r, bufs[rank], false)
-					}
-				}
-				want := sumInOrder(bufs)
-				var wait sync.WaitGroup
-				for rank, c := range comms {
-					wait.Go(func() {
-						if err := c.AllReduce(t.Context(), Float32Bytes(bufs[rank]), sum); err != nil {
-							t.Errorf("rank %d: %v", rank, err)
-						}
-					})
-				}
-				wait.Wait()
-				for rank := range bufs {
-					if i := sameBits(want, bufs[rank]); i >= 0 {
-						t.Fatalf("%d members, %d elements, rank %d: element %d is %g, want %g", n, size, rank, i, bufs[rank][i], want[i])
-					}
-				}
+				checkSum(t, r, comms, size)
 			}
 		}
 	}
+}
+
+// Results that are too long for the caches go past them.
+func TestLongBuffers(t *testing.T) {
+	checkSum(t, rand.New(rand.NewPCG(7, 8)), newComms(t, newDoors(t, 3)), streamBytes/4/3+5)
 }
 
 // A slot is filled again when all have taken what was there, however far they have summed.

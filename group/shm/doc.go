@@ -35,7 +35,8 @@
 // sleeps; whoever makes the last mark that it waits for sends it a frame. Blocks gather for a millisecond before that, unless
 // the last one is there, so that a step costs few system calls in however many parts its gradients come.
 // Members of a [Comm] look for a while before they sleep: all the time if each can have a CPU, else whenever they get
-// it again after leaving it to others, unless those were others than members.
+// it again after leaving it to others, unless those were others than members. Results of long buffers go past
+// the caches, where they would only push out what is staged.
 //
 // # Invariants
 //

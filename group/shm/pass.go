@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"millrace.dev/group/internal/vec"
 )
 
 // pass is one operation's way through the staging areas. Each piece is copied in, summed and copied out: when direct,
@@ -17,6 +19,7 @@ type pass struct {
 	base   uint64 // number of the first piece
 	pieces uint64
 	direct bool
+	stream bool // results go past the caches
 
 	in, summed, out uint64         // pieces that are through
 	seen            [counts]uint64 // what everywhere was at the last look
@@ -163,7 +166,11 @@ func (p *pass) takeOut() {
 	part, number, slot := p.piece(p.out)
 	for rank, stage := range p.c.stages {
 		lo, hi := cut(len(part), rank, len(p.c.stages))
-		copy(part[lo:hi], stage[slot+lo:slot+hi])
+		if p.stream {
+			vec.Stream(part[lo:hi], stage[slot+lo:])
+		} else {
+			copy(part[lo:hi], stage[slot+lo:])
+		}
 	}
 	p.out++
 	p.c.mark(taken, number+1)

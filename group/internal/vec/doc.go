@@ -1,4 +1,5 @@
-// Package vec holds the sums that workers compute over each other's gradients, on float32.
+// Package vec holds the sums that workers compute over each other's gradients, on float32, and how long results are
+// copied.
 //
 // A kernel exists three times, in plain Go (…Generic), for AVX2 and for AVX-512; the best that the machine has, or
 // that MILLRACE_CPU=generic|avx2|avx512 asks for, is used. All three round each product before they add it and keep

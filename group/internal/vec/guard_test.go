@@ -45,6 +45,10 @@ func fenced(t *testing.T, n int, atEnd bool) (x []float32, intact func() bool) {
 	}
 }
 
+func bytesOf(x []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
+}
+
 func TestStaysWithinItsOperands(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		for n := range 140 {

@@ -10,3 +10,6 @@ func weightedMeanAVX2(r []float32, a []float32, b []float32, ma float32, mb floa
 
 //go:noescape
 func scaledAVX2(r []float32, a []float32, m float32, scale float32) bool
+
+//go:noescape
+func streamAVX2(to []byte, from []byte)

@@ -10,3 +10,6 @@ func weightedMeanAVX512(r []float32, a []float32, b []float32, ma float32, mb fl
 
 //go:noescape
 func scaledAVX512(r []float32, a []float32, m float32, scale float32) bool
+
+//go:noescape
+func streamAVX512(to []byte, from []byte)

@@ -259,3 +259,50 @@ end5:
 	MOVB     AL, ret+56(FP)
 	VZEROUPPER
 	RET
+
+// func streamAVX512(to []byte, from []byte)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·streamAVX512(SB), NOSPLIT, $0-48
+	MOVQ to_base+0(FP), AX
+	MOVQ from_base+24(FP), CX
+	MOVQ to_len+8(FP), DX
+	SHRQ $0x02, DX
+	XORQ BX, BX
+	CMPQ DX, $0x00000040
+	JB   done2
+
+loop1:
+	PREFETCHT0 1024(CX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Z0
+	VMOVNTPS   Z0, (AX)(BX*4)
+	PREFETCHT0 1088(CX)(BX*4)
+	VMOVUPS    64(CX)(BX*4), Z0
+	VMOVNTPS   Z0, 64(AX)(BX*4)
+	PREFETCHT0 1152(CX)(BX*4)
+	VMOVUPS    128(CX)(BX*4), Z0
+	VMOVNTPS   Z0, 128(AX)(BX*4)
+	PREFETCHT0 1216(CX)(BX*4)
+	VMOVUPS    192(CX)(BX*4), Z0
+	VMOVNTPS   Z0, 192(AX)(BX*4)
+	ADDQ       $0x00000040, BX
+	SUBQ       $0x00000040, DX
+	CMPQ       DX, $0x00000040
+	JAE        loop1
+
+done2:
+	CMPQ DX, $0x00000010
+	JB   done4
+
+loop3:
+	PREFETCHT0 1024(CX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Z0
+	VMOVNTPS   Z0, (AX)(BX*4)
+	ADDQ       $0x00000010, BX
+	SUBQ       $0x00000010, DX
+	CMPQ       DX, $0x00000010
+	JAE        loop3
+
+done4:
+	SFENCE
+	VZEROUPPER
+	RET

@@ -12,9 +12,10 @@ type set struct {
 	weightedSum  func(r, a, b []float32, ma, mb float32)
 	weightedMean func(r, a, b []float32, ma, mb, scale float32) bool
 	scaled       func(r, a []float32, m, scale float32) bool
+	stream       func(to, from []byte) // of whole lines; to begins one
 }
 
-var generic = set{weightedSumGeneric, weightedMeanGeneric, scaledGeneric}
+var generic = set{weightedSumGeneric, weightedMeanGeneric, scaledGeneric, streamGeneric}
 
 // current is the set that kernels use now.
 func current() *set { return &sets[cpu.Current()] }
@@ -128,3 +129,5 @@ func scaledGeneric(r, a []float32, m, scale float32) bool {
 	}
 	return finite
 }
+
+func streamGeneric(to, from []byte) { copy(to, from) }

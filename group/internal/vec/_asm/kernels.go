@@ -115,3 +115,30 @@ func (a *asm) isZero(v avx.Vec) reg.Register {
 	a.SETEQ(ok)
 	return ok
 }
+
+// ahead is how far before a line is copied it is asked for, in bytes, as the hardware's own looking ahead ends with a page.
+const ahead = 1 << 10
+
+// emitStream writes the copy of whole lines, to begins one, past the caches.
+func (a *asm) emitStream() {
+	a.Begin("stream", "func(to, from []byte)")
+	to, from, n := a.Pointer("to"), a.Pointer("from"), a.Length("to")
+	a.SHRQ(operand.U8(2), n)
+	at := a.GP64()
+	a.XORQ(at, at)
+	line := func(disp int, _ *avx.Mask) {
+		place := func(base reg.GPVirtual) operand.Mem {
+			return operand.Mem{Base: base, Index: at, Scale: 4, Disp: disp}
+		}
+		a.PREFETCHT0(place(from).Offset(ahead))
+		x := a.LoadVec(place(from), nil)
+		for h := range a.Halves() {
+			a.VMOVNTPS(x[h], place(to).Offset(32*h))
+		}
+	}
+	a.OverWhole(at, n, unroll, line)
+	a.OverWhole(at, n, 1, line)
+	a.SFENCE()
+	a.VZEROUPPER()
+	a.RET()
+}

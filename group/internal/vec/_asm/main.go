@@ -15,6 +15,7 @@ func main() {
 		for _, k := range kernels {
 			a.emit(k)
 		}
+		a.emitStream()
 		a.Write(*dir, "kernels_"+name+"_amd64", "vec")
 	}
 }
