@@ -287,14 +287,3 @@ func (h *Host) watchNotices(ctx context.Context, leave func()) {
 		leave()
 	}
 }
-
-// hangUp ends the session, once it has read what its program has said: that has ended, but processes that it has
-// forked may still hold its end of the socket, such as those that load data.
-func (w *hosted) hangUp() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended = true
-	if w.session != nil {
-		_ = w.session.conn.CloseRead() // it may have ended
-	}
-}

@@ -57,6 +57,17 @@ func (w *hosted) close() {
 	}
 }
 
+// hangUp ends the session, once it has read what its program has said: that has ended, but processes that it has
+// forked may still hold its end of the socket, such as those that load data.
+func (w *hosted) hangUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.session != nil {
+		_ = w.session.conn.CloseRead() // it may have ended
+	}
+}
+
 // config is a worker's.
 func (h *Host) config(w *hosted, founders []group.Member) (group.Config, error) {
 	text, err := json.Marshal(h.about)
