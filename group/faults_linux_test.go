@@ -27,7 +27,7 @@ func (f *fleet) reachTogether(members int, processes ...*proc) {
 	for _, p := range processes {
 		after = max(after, p.at().Step)
 	}
-	limit := time.After(time.Minute)
+	limit := time.After(patience)
 	for _, p := range processes {
 		for {
 			if l := p.at(); l.Step > after && l.Members == members {
@@ -100,7 +100,7 @@ func campaign(short, long time.Duration) time.Duration {
 func patient() time.Duration { return campaign(DefaultSuspect, 3*DefaultSuspect) }
 
 func labSpec() toySpec {
-	return toySpec{Elements: 20_000, Samples: 1000, Batch: 20, Hash: 3, Rest: 5 * time.Millisecond, Suspect: 300 * time.Millisecond}
+	return toySpec{Elements: 20_000, Samples: 1000, Batch: 20, Hash: 3, Rest: 5 * time.Millisecond, Suspect: DefaultSuspect}
 }
 
 // TestPartition parts five workers 3|2 and four 2|2: at most one side goes on, the side that the authority is with;
@@ -202,7 +202,7 @@ func TestTenfoldSlow(t *testing.T) {
 // TestServiceKilled kills the membership service: training goes on, a change of the members waits until it is back.
 func TestServiceKilled(t *testing.T) {
 	seconds(t)
-	f := newFleet(t, 4, toySpec{Elements: 40_000, Samples: 1000, Batch: 20, Hash: 3, Rest: 5 * time.Millisecond})
+	f := newFleet(t, 4, toySpec{Elements: 40_000, Samples: 1000, Batch: 20, Hash: 3, Rest: 5 * time.Millisecond, Suspect: patience})
 	s := startService(t, cluster.Config{Dir: filepath.Join(f.spec.Dir, "store"), Listen: "127.0.0.1:0"})
 	f.spec.Service = &cluster.Config{URL: s.url}
 	var all []*proc
@@ -234,7 +234,7 @@ func TestKillsAtOnce(t *testing.T) {
 	}{{[]int{0, 1}, false}, {[]int{0, 2, 4}, true}, {[]int{1, 2, 3}, true}} {
 		t.Run(fmt.Sprint(c.victims), func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t, 6, toySpec{Elements: 400_000, Samples: 1000, Batch: 20, Hash: 3, Rest: time.Millisecond, Register: c.register})
+			f := newFleet(t, 6, toySpec{Elements: 400_000, Samples: 1000, Batch: 20, Hash: 3, Rest: time.Millisecond, Register: c.register, Suspect: patience})
 			var all, left []*proc
 			for i := range 6 {
 				all = append(all, f.start(i, ""))
@@ -257,7 +257,7 @@ func TestKillsAtOnce(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	seconds(t)
 	needRoot(t, "mount", "umount")
-	f := newFleet(t, 3, toySpec{Elements: 4000, Samples: 1000, Batch: 20, Hash: 3})
+	f := newFleet(t, 3, toySpec{Elements: 4000, Samples: 1000, Batch: 20, Hash: 3, Suspect: patience})
 	disk := filepath.Join(f.spec.Dir, "w1-log")
 	if err := os.Mkdir(disk, 0o755); err != nil {
 		t.Fatal(err)
