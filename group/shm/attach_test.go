@@ -44,7 +44,7 @@ func TestAllFailWhenOneCannot(t *testing.T) {
 			t.Errorf("rank %d: %v", rank, err)
 		}
 	}
-	all[2].door.patience = patience
+	all[2].door.patience = ample
 	mustAttach(t, 2, all) // the next view can
 }
 
@@ -157,10 +157,13 @@ func TestAttachesCutOffLeaveNothingBehind(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(13, 14))
 	all := newWorkers(t, 3, 3000)
-	for _, w := range all {
-		w.door.patience = 50 * time.Millisecond
+	patience := func(d time.Duration) {
+		for _, w := range all {
+			w.door.patience = d
+		}
 	}
 	whole := func(epoch uint64) {
+		patience(ample)
 		mustAttach(t, epoch, all)
 		for _, w := range all {
 			w.get().Close() //nolint:errcheck // always nil
@@ -169,6 +172,7 @@ func TestAttachesCutOffLeaveNothingBehind(t *testing.T) {
 	}
 	whole(0)
 	files, mappings := resources(t)
+	patience(50 * time.Millisecond)
 	for epoch := uint64(1); epoch < rounds; epoch++ {
 		var wait sync.WaitGroup
 		ids := []uint64{all[0].id, all[1].id, all[2].id}

@@ -49,6 +49,7 @@ func newDoors(tb testing.TB, n int) []*Door {
 		if doors[i], err = Open(rand.Uint64()); err != nil {
 			skipUnsupported(tb, err)
 		}
+		doors[i].patience = ample
 		tb.Cleanup(func() { doors[i].Close() }) //nolint:errcheck // nothing to lose
 	}
 	return doors

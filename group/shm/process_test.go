@@ -194,6 +194,7 @@ func (p *process) open(elements int) (err error) {
 	if w.door, err = Open(w.id); err != nil {
 		return err
 	}
+	w.door.patience = ample
 	if w.vector, err = NewVector(elements); err != nil {
 		return err
 	}
