@@ -7,8 +7,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -86,7 +88,7 @@ func (c *conn) hello(certified string) error {
 	}
 	class, h, err := c.in.next(c.stream)
 	if err != nil {
-		return err
+		return c.unheard(err)
 	}
 	if class != classHello || h.Length == 0 || h.Epoch>>32 != 0 || h.Aux < minWindow || h.Aux > maxWindow {
 		return &ProtocolError{Reason: "the first frame is no hello"}
@@ -108,4 +110,14 @@ func (c *conn) hello(certified string) error {
 	c.out.nonce, c.out.n = uint32(h.Epoch), 1
 	c.credit.Allow(int64(h.Aux))
 	return nil
+}
+
+// unheard is the error of a peer that has ended the connection without a word, which is what one does that wants
+// keys of us.
+func (c *conn) unheard(err error) error {
+	_, isTCP := c.raw.(*net.TCPConn)
+	if c.accept == nil && isTCP && c.net.opt.Keys == nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
+		return fmt.Errorf("it has ended the connection at once, as one does that wants to see keys: %w", err)
+	}
+	return err
 }
