@@ -50,9 +50,10 @@ type Host struct {
 	Remark         func(format string, args ...any)
 	Logger         *slog.Logger // nil: silent
 
-	scratch *scratch.Dir // of sockets
-	about   about
-	cluster *cluster.Cluster
+	scratch  *scratch.Dir // of sockets
+	about    about
+	cluster  *cluster.Cluster
+	patience time.Duration // 0: patience
 }
 
 // about is what a newcomer must know before it joins.

@@ -23,7 +23,7 @@ const (
 )
 
 // TestProgram is a worker's program when a host has started this binary: it takes ten steps,
-// or steps until it is to leave, or fails.
+// or steps until it is to leave, or fails in one way or another.
 func TestProgram(t *testing.T) {
 	switch os.Getenv(programVariable) {
 	case "":
@@ -40,6 +40,15 @@ func TestProgram(t *testing.T) {
 	x := &client{t: t, c: c}
 	x.say(request{Type: "hello", Version: Version, Elements: 100})
 	x.hear("started")
+	switch os.Getenv(programVariable) {
+	case "gives up":
+		c.Close()
+		time.Sleep(200 * time.Millisecond)
+		os.Exit(3)
+	case "is stuck":
+		x.say(request{Type: "nonsense"})
+		time.Sleep(time.Hour)
+	}
 	for i := 0; os.Getenv(programVariable) != "trains" || i < 10; i++ {
 		x.say(request{Type: "begin"})
 		if a := x.next(); a.Type == "left" {
@@ -132,6 +141,19 @@ func TestHostOfProgramsThatFail(t *testing.T) {
 	h.Command = []string{"/nowhere/program"}
 	if _, err := h.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "/nowhere/program") {
 		t.Fatal(err)
+	}
+}
+
+// TestPatience: a program that has ended its session may take its time, one whose agent has ended it may not.
+func TestPatience(t *testing.T) {
+	for program, want := range map[string]string{"gives up": "exit status 3", "is stuck": "nonsense"} {
+		t.Setenv(programVariable, program)
+		var said bytes.Buffer
+		h := newHost(t, 1, &said)
+		h.patience = time.Millisecond
+		if _, err := h.Run(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a program that %s: %v", program, err)
+		}
 	}
 }
 

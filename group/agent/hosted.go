@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +126,7 @@ func (h *Host) work(ctx context.Context, w *hosted, config group.Config, i int) 
 		w.hangUp()
 	}()
 	sessionErr := h.session(ctx, l, w, config)
-	if sessionErr != nil && !errors.Is(sessionErr, net.ErrClosed) {
+	if sessionErr != nil && !errors.Is(sessionErr, net.ErrClosed) && !errors.Is(sessionErr, io.EOF) {
 		h.hurry(cmd, over)
 	}
 	programErr := <-over
@@ -172,15 +173,16 @@ func (h *Host) start(path, name string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// patience is how long a program may go on that its agent has no more use for.
+// patience is how long a program may go on whose session its agent has ended. One that has ended it itself has its
+// reasons, such as to save what it has.
 const patience = 10 * time.Second
 
-// hurry ends a program that does not end by itself although its session has.
+// hurry ends a program that does not end by itself although its agent has ended its session.
 func (h *Host) hurry(cmd *exec.Cmd, over chan error) {
 	select {
 	case err := <-over:
 		over <- err
-	case <-time.After(patience):
+	case <-time.After(cmp.Or(h.patience, patience)):
 		_ = cmd.Process.Kill() // it may have ended
 	}
 }
