@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +157,47 @@ func TestControlFramesAreBounded(t *testing.T) {
 		close(goOn)
 		if err == nil || taken < maxPending/2 || taken > maxPending+fabric.HeaderSize+int(length) {
 			t.Errorf("frames of %d bytes: %d bytes are kept, then %v", length, taken, err)
+		}
+	}
+}
+
+// TestHellos: a connection is heard once it has said, once, that it is of this group or a visitor.
+func TestHellos(t *testing.T) {
+	w, _ := testLink(t)
+	say := func(l *link, kind uint8, text string) error {
+		h := fabric.Header{Type: kind, Length: uint32(len(text))}
+		body, err := l.Body(l.conn, h)
+		if err != nil {
+			return err
+		}
+		copy(body, text)
+		return l.Frame(l.conn, h, body)
+	}
+	ours := `{"Group": "` + w.config.Group + `", "From": {"ID": 8, "Name": "peer"}}`
+	for _, c := range []struct {
+		name  string
+		said  []string
+		wrong string // part of the error of the last; empty: none
+	}{
+		{"a member", []string{ours}, ""},
+		{"a visitor of whatever group", []string{`{"Visitor": true}`}, ""},
+		{"another group's", []string{`{"Group": "other", "From": {"ID": 8, "Name": "peer"}}`}, `it belongs to the group "other", not "` + w.config.Group},
+		{"no hello", []string{"hello"}, "cannot be read"},
+		{"two", []string{ours, ours}, "a second hello"},
+	} {
+		l := &link{w: w, conn: &sink{}}
+		if err := say(l, typeMessage, "x"); err == nil || !strings.Contains(err.Error(), "no hello") {
+			t.Errorf("%s: before it says who it is: %v", c.name, err)
+		}
+		var err error
+		for _, text := range c.said {
+			err = say(l, typeHello, text)
+		}
+		if c.wrong == "" && err != nil || c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if heard := l.peer.Load() != nil; heard != (c.wrong == "" || len(c.said) == 2) {
+			t.Errorf("%s: heard: %t", c.name, heard)
 		}
 	}
 }
