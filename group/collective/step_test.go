@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -419,6 +420,45 @@ func FuzzStepFrames(f *testing.F) {
 		s.Cancel(errors.New("over"))
 		feed()
 	})
+}
+
+// TestStepFindsOtherWeights: the sums of all segments are over the same samples, or the step fails.
+func TestStepFindsOtherWeights(t *testing.T) {
+	const elements, own, others = 100, 4, 2
+	for _, said := range []uint64{own + others, own + others + 1} {
+		g, r := make([]float32, elements), make([]float32, elements)
+		s, err := NewStep(StepConfig{Epoch: 7, Rank: 0, Size: 2, Gradients: g, Result: r,
+			Send: func(int, fabric.Priority, fabric.Header, []byte, func(error)) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var facts reduce.Facts
+		over := errors.New("not over")
+		s.Begin(1, own, func(f reduce.Facts, err error) { facts, over = f, err })
+		s.Ready(0, elements)
+		for _, h := range []fabric.Header{ // a partial sum to which this member adds the last part, and the sum of the rest
+			{Flags: flagRaw, Aux: others, Bucket: 0},
+			{Flags: flagFinal, Aux: said, Bucket: 1},
+		} {
+			from, to := s.bounds(int(h.Bucket))
+			h.Type, h.Epoch, h.Step, h.Length = stepData, 7, 1, uint32(4*(to-from))
+			body, err := s.Body(1, h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Frame(1, h, body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch {
+		case said == own+others:
+			if over != nil || facts.Weight != own+others || !facts.Finite {
+				t.Errorf("%+v, %v", facts, over)
+			}
+		case over == nil || !strings.Contains(over.Error(), "7 samples contributed to chunk 0, others say 6"):
+			t.Errorf("%+v, %v", facts, over)
+		}
+	}
 }
 
 func TestStepOverSockets(t *testing.T) {
