@@ -201,3 +201,43 @@ func TestHellos(t *testing.T) {
 		}
 	}
 }
+
+// holding is a connection that counts what is held.
+type holding struct {
+	sink
+	held int
+}
+
+func (h *holding) Hold(n int)    { h.held += n }
+func (h *holding) Release(n int) { h.held -= n }
+
+// TestEarlyFramesAreBounded: what is kept for an epoch that does not begin holds its credit back, and is not endless
+// where it needs none.
+func TestEarlyFramesAreBounded(t *testing.T) {
+	w, l := testLink(t)
+	two, _ := testPlane(t, 2)
+	w.plane.Store(two)
+	c := &holding{}
+	l.conn = c
+	var err error
+	kept := 0
+	for ; err == nil && kept < 2*maxEarly; kept++ {
+		h := fabric.Header{Type: reduce.FirstType, Epoch: 3, Length: uint32(kept % 2 * 8)}
+		var body []byte
+		if h.Length > 0 {
+			if body, err = l.Body(c, h); err != nil {
+				break
+			}
+		}
+		err = l.Frame(c, h, body)
+	}
+	if err == nil || kept != maxEarly+1 || c.held < maxEarly/2*8 {
+		t.Fatalf("%d frames came, %d bytes are held, then %v", kept, c.held, err)
+	}
+	three, is := testPlane(t, 3)
+	w.plane.Store(three)
+	c.held = maxEarly / 2 * 8 // what the refused one had went with its connection
+	if err := l.flush(three); err != nil || c.held != 0 || len(is.frames) != maxEarly {
+		t.Errorf("%d frames are delivered, %d bytes are held, %v", len(is.frames), c.held, err)
+	}
+}
