@@ -77,6 +77,7 @@ func (b *recoveryBench) list() []deaths {
 		{torchrun, 3, []string{"torchrun", "-workers", "4"}},
 		ours("n=4/majority", 4, 8, 2, "majority", "random"),
 		ours("n=8/service", 8, 8, 0, "service", "random"),
+		ours("n=2/service", 2, 8, 2, "service", "random"),
 		ours("n=4/service/reduce", 4, 5, 1, "service", "reduce"),
 		ours("n=4/service/token", 4, 5, 1, "service", "token"),
 		ours("n=4/service/view", 4, 5, 1, "service", "view"),
@@ -181,7 +182,10 @@ func (b *recoveryBench) rows(limits *harness.Limits) {
 			phases[k.Phase] = append(phases[k.Phase], k.All)
 		}
 		n := 4.0
-		if name == "n=8/service" {
+		switch name {
+		case "n=2/service":
+			n = 2
+		case "n=8/service":
 			n = 8
 		}
 		// Everything in no time but one reduction over the survivors: their gradients are read, the mean is written.
@@ -218,6 +222,7 @@ func (b *recoveryBench) rows(limits *harness.Limits) {
 	b.report.Notes = append(b.report.Notes,
 		fmt.Sprintf("%d workers were killed with SIGKILL, and each was replaced by one that joined; figures are milliseconds from the kill until the last survivor has committed a step in the next view (of torchrun: until the last rank has taken a step)", len(ours)),
 		"a model of 25 M parameters (100 MB of gradient), all workers on this machine, each a process; the survivors are the same processes before and after",
+		"goroutines at a time as millrace train has it for workers of one thread: three, and one where workers have a core each, as two of them have on two cores, but while their view changes",
 		"random: at an instant drawn evenly over 400 ms; reduce, token, view: the worker kills itself as it sends such a frame; view and join kill two: one more while the others agree on the view without the first, or while the one before is replaced",
 		"freeze: the worker is stopped with SIGSTOP, which counts as death after a second of silence: that second is the limit",
 		"sockets: each worker is told that it has a machine of its own, and all share this one: the gradients go round a ring of Unix sockets, and a death is seen when the dead one's connections end, after its memory is gone; these kills are not among all",

@@ -44,7 +44,11 @@ const (
 )
 
 func (h *hunt) run() (err error) {
-	if h.workers < 3 || h.workers > 64 || h.kills < 1 || h.elements < 1 {
+	least := 2
+	if h.aim == aimView || h.aim == aimJoin { // two die
+		least = 3
+	}
+	if h.workers < least || h.workers > 64 || h.kills < 1 || h.elements < 1 {
 		return fmt.Errorf("%d kills among %d workers with %d elements", h.kills, h.workers, h.elements)
 	}
 	if !slices.Contains([]string{aimRandom, aimReduce, aimToken, aimView, aimJoin, aimFreeze}, h.aim) {

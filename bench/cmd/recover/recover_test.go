@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -22,15 +23,18 @@ func TestMain(m *testing.M) {
 
 // TestHunts kills workers with a short gradient at each aim; the hunt replays what happened.
 func TestHunts(t *testing.T) {
-	for _, c := range []struct{ aim, authority string }{
-		{aimRandom, "majority"}, {aimReduce, "service"}, {aimToken, "service"}, {aimView, "service"}, {aimJoin, "service"},
-		{aimFreeze, "service"},
+	for _, c := range []struct {
+		aim, authority string
+		workers        int
+	}{
+		{aimRandom, "majority", 4}, {aimReduce, "service", 4}, {aimToken, "service", 4}, {aimView, "service", 4}, {aimJoin, "service", 4},
+		{aimFreeze, "service", 4}, {aimRandom, "service", 2},
 	} {
-		t.Run(c.aim, func(t *testing.T) {
+		t.Run(fmt.Sprint(c.aim, c.workers), func(t *testing.T) {
 			t.Parallel()
 			var kills []kill
 			var sum total
-			h := hunt{workers: 4, kills: 1, elements: 20_000, authority: c.authority, aim: c.aim, seed: 3, tell: func(result any) {
+			h := hunt{workers: c.workers, kills: 1, elements: 20_000, authority: c.authority, aim: c.aim, seed: 3, tell: func(result any) {
 				switch r := result.(type) {
 				case kill:
 					kills = append(kills, r)

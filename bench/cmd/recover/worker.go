@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -84,8 +83,7 @@ func (t *teller) tell(l line) {
 
 // serveWorker is a worker's whole life.
 func serveWorker(in io.Reader, out io.Writer) error {
-	// One processor computes; the others serve what comes from the network, however many workers share the machine.
-	runtime.GOMAXPROCS(3)
+	makeRoom()
 	orders := bufio.NewScanner(in)
 	if !orders.Scan() {
 		return errors.New("a worker without a spec")
@@ -123,7 +121,7 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 	net := &trap{Network: sockets, phase: doing, dying: func() { t.tell(line{Event: eventDying}) }}
 	config := group.Config{
 		Group: "recover", Self: s.Self, Founders: s.Founders, Join: s.Join, Network: net, Elements: s.Elements, Data: s.Data,
-		State: m, Log: log, Logger: slog.New(&events{tell: t.tell}),
+		State: m, Log: log, Logger: slog.New(&events{tell: t.tell}), Changing: makeRoom,
 	}
 	if s.Service != "" {
 		c, err := cluster.Open(ctx, cluster.Config{URL: s.Service})
@@ -161,8 +159,9 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 			os.Exit(2) // the parent has died
 		}
 	}()
+	var room room
 	for last.Load() == 0 || m.step < last.Load() {
-		if err := turn(ctx, w, m, doing, t.tell); err != nil {
+		if err := turn(ctx, w, m, &room, doing, t.tell); err != nil {
 			return err
 		}
 	}
@@ -175,7 +174,7 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 func logDir(dir, name string) string { return filepath.Join(dir, name+"-log") }
 
 // turn takes one step.
-func turn(ctx context.Context, w *group.Worker, m *model, doing *phase, tell func(line)) error {
+func turn(ctx context.Context, w *group.Worker, m *model, room *room, doing *phase, tell func(line)) error {
 	step, err := w.Begin(ctx)
 	if err != nil {
 		return err
@@ -194,6 +193,7 @@ func turn(ctx context.Context, w *group.Worker, m *model, doing *phase, tell fun
 	if err != nil {
 		return err
 	}
+	room.settle(r)
 	switch r.Outcome {
 	case group.Apply:
 		m.update(r.Step, float32(report.Rate), r.Mean)
