@@ -193,3 +193,22 @@ func TestSuspectThatIsBack(t *testing.T) {
 		}
 	})
 }
+
+// TestBrokenStep ends a worker whose step cannot be reduced for long, but not where it stood still itself and the others could
+// not tell it why.
+func TestBrokenStep(t *testing.T) {
+	_, do := follower(t)
+	do(func(lp *loop) {
+		long := time.Now().Add(-3 * lp.config.Suspect)
+		lp.broken, lp.brokenSince, lp.mesh.lastBeat = errors.New("no reason"), long, long
+		lp.beat()
+		if lp.err != nil {
+			t.Errorf("it ends after it stood still: %v", lp.err)
+		}
+		lp.brokenSince = long
+		lp.beat()
+		if lp.err != lp.broken {
+			t.Errorf("it ends with %v", lp.err)
+		}
+	})
+}

@@ -69,8 +69,9 @@ func (lp *loop) beat() {
 	}
 }
 
-// excuse takes everybody for just heard.
+// excuse takes everybody for just heard, and what is broken for just broken.
 func (m *mesh) excuse(now time.Time) {
+	m.lp.brokenSince = now
 	for l := range m.all {
 		l.hear(now)
 	}
