@@ -43,7 +43,7 @@ func TestChaos(t *testing.T) {
 				i := r.IntN(len(crew))
 				if until[i].IsZero() {
 					stop(t, crew[i])
-					until[i] = time.Now().Add(time.Duration(r.Int64N(int64(2*DefaultSuspect))))
+					until[i] = time.Now().Add(time.Duration(r.Int64N(int64(2 * DefaultSuspect))))
 				}
 				for i, at := range until {
 					if !at.IsZero() && time.Now().After(at) {
