@@ -15,7 +15,7 @@ func AvgPool(p *Pool, y, x []float32, countPad bool, lo, hi int) {
 			clear(d)
 			for k := k0; k < k1; k++ {
 				at := ((n*p.H+top+k*p.DilH)*p.W + left + t0*p.DilW) * p.C
-				f(d, x[at:], nil, t1-t0, p.C, p.DilW*p.C)
+				f(d, x[at:], t1-t0, p.C, p.DilW*p.C)
 			}
 			run2s(&scaleTab, d, d, p.weight(countPad, (k1-k0)*(t1-t0)), 0)
 		}
@@ -54,25 +54,6 @@ func (p *Pool) weight(countPad bool, count int) float32 {
 		count = p.KH * p.KW
 	}
 	return float32(1 / float64(count))
-}
-
-// GlobalAvg sets row n of y to the mean over the pixels of image n of x, for images [lo, hi) of
-// pixels×c elements each.
-func GlobalAvg(y, x []float32, pixels, c, lo, hi int) {
-	for n := lo; n < hi; n++ {
-		d := y[n*c:][:c]
-		SumCols(d, x[n*pixels*c:][:pixels*c], pixels, c)
-		run2s(&scaleTab, d, d, float32(1/float64(pixels)), 0)
-	}
-}
-
-// GlobalAvgGrad spreads row n of dy evenly over the pixels of image n of dx, for images [lo, hi).
-func GlobalAvgGrad(dx, dy []float32, pixels, c, lo, hi int) {
-	for n := lo; n < hi; n++ {
-		img := dx[n*pixels*c:][:pixels*c]
-		run2s(&scaleTab, img[:c], dy[n*c:][:c], float32(1/float64(pixels)), 0)
-		repeat(img, c)
-	}
 }
 
 // repeat fills v with copies of its first n elements.

@@ -90,13 +90,12 @@ var workloads = []workload{
 	{"adam", 28, func(s *benchData) {
 		Adam(s.a, s.c, s.d, s.b, AdamStep{LR: 1e-9, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Scale: 1, Step: 9})
 	}},
-	{"add", 12, func(s *benchData) { Add(s.a, s.b, s.c) }},
+	{"add", 12, func(s *benchData) { Binary(OpAdd, s.a, s.b, s.c) }},
 	{"relu", 8, func(s *benchData) { ReLU(s.a, s.b) }},
-	{"add-relu", 12, func(s *benchData) { AddReLU(s.a, s.b, s.c) }},
+	{"add-relu", 12, func(s *benchData) { Binary(OpAddReLU, s.a, s.b, s.c) }},
 	{"relu-grad", 12, func(s *benchData) { ReLUGrad(s.a, s.b, s.c) }},
 	{"bias-relu", 8, func(s *benchData) { AffineRows(s.a, s.b, nil, nil, nil, s.col[0], s.rows, s.cols, true) }},
 	{"sum-cols", 4, func(s *benchData) { SumCols(s.col[0][:s.cols], s.a, s.rows, s.cols) }},
-	{"sum-cols-masked", 8, func(s *benchData) { SumColsMasked(s.col[0][:s.cols], s.a, s.b, s.rows, s.cols) }},
 	{"bn-partial", 4, func(s *benchData) { BatchNormPartial(s.col[0], s.a, s.rows, s.cols) }},
 	{"bn-apply-relu", 8, func(s *benchData) { AffineRows(s.a, s.b, nil, s.col[1], s.col[2], s.col[3], s.rows, s.cols, true) }},
 	{"bn-apply-add-relu", 12, func(s *benchData) { AffineRows(s.a, s.b, s.c, s.col[1], s.col[2], s.col[3], s.rows, s.cols, true) }},
@@ -130,7 +129,6 @@ var workloads = []workload{
 	{"transpose", 8, func(s *benchData) { Permute(s.a, s.b, []int{s.rows, s.cols}, []int{1, 0}, 0, s.cols) }},
 	{"to-float16", 6, func(s *benchData) { ToFloat16(s.half, s.a) }},
 	{"to-bfloat16", 6, func(s *benchData) { ToBFloat16(s.half, s.a) }},
-	{"from-uint8", 5, func(s *benchData) { FromUint8(s.a, s.bytes, 0.1, 0.2) }},
 	{"normal", 4, func(s *benchData) { Normal(s.a, RandKey{}, 0, 0, 1) }},
 	{"dropout", 8, func(s *benchData) { Dropout(s.a, s.b, RandKey{}, 0, 0.5) }},
 }

@@ -23,18 +23,8 @@ var binaryTabs = [ops]*table[kernel3]{&addTab, &subTab, &mulTab, &divTab, &maxTa
 // Binary sets dst = x op y.
 func Binary(op Op, dst, x, y []float32) { run3(binaryTabs[op], dst, x, y) }
 
-// Add sets dst = x + y.
-func Add(dst, x, y []float32) { run3(&addTab, dst, x, y) }
-
-// AddReLU sets dst = max(x + y, 0).
-func AddReLU(dst, x, y []float32) { run3(&addReLUTab, dst, x, y) }
-
 // Mul sets dst = x·y.
 func Mul(dst, x, y []float32) { run3(&mulTab, dst, x, y) }
-
-// Axpby sets dst = a·x + b·y: with y = dst and b = 1 the BLAS axpy, with a+b = 1 an average or
-// an exponential moving average.
-func Axpby(dst, x, y []float32, a, b float32) { run3s(&axpbyTab, dst, x, y, a, b) }
 
 // Axpy adds a·x to dst.
 func Axpy(dst, x []float32, a float32) { run3s(&axpbyTab, dst, x, dst, a, 1) }

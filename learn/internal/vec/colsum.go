@@ -6,36 +6,22 @@ import "math"
 // within it sums run in float32, across calls in float64.
 const ChunkRows = 4096
 
-type colSumKernel = func(dst, x, mask []float32, rows, cols, stride int)
+type colSumKernel = func(dst, x []float32, rows, cols, stride int)
 
 // SumCols sets dst[c] to the sum of column c of x (rows×cols).
-func SumCols(dst, x []float32, rows, cols int) { sumCols(dst[:cols], x, nil, rows, cols, cols) }
-
-// SumColsMasked sets dst[c] to the sum of x[r][c] over the rows r where mask[r][c] > 0: the
-// gradient of a bias through the ReLU whose output is mask.
-func SumColsMasked(dst, x, mask []float32, rows, cols int) {
-	sumCols(dst[:cols], x, mask[:rows*cols], rows, cols, cols)
-}
+func SumCols(dst, x []float32, rows, cols int) { sumCols(dst[:cols], x, rows, cols, cols) }
 
 // sumCols sums columns of a matrix whose rows are stride apart.
-func sumCols(dst, x, mask []float32, rows, cols, stride int) {
+func sumCols(dst, x []float32, rows, cols, stride int) {
 	clear(dst[:cols])
-	t := &colSumTab
-	if mask != nil {
-		t = &colSumMaskedTab
-	}
-	f := t.pick()
+	f := colSumTab.pick()
 	for c := 0; c < cols; c += block {
 		wide := min(block, cols-c)
 		step := rowBlock(wide, sumRows)
 		for r := 0; r < rows; r += step {
 			k := min(step, rows-r)
 			at, end := r*stride+c, (r+k-1)*stride+c+wide
-			xs, ms := x[at:end], mask
-			if mask != nil {
-				ms = mask[at:end]
-			}
-			f(dst[c:c+wide], xs, ms, k, wide, stride)
+			f(dst[c:c+wide], x[at:end], k, wide, stride)
 		}
 	}
 }
@@ -53,22 +39,11 @@ func SumPartials(dst, parts []float32, chunks int) {
 	}
 }
 
-func colSumGeneric(dst, x, _ []float32, rows, cols, stride int) {
+func colSumGeneric(dst, x []float32, rows, cols, stride int) {
 	for r := range rows {
 		row := x[r*stride:][:cols]
 		for c, v := range row {
 			dst[c] += v
-		}
-	}
-}
-
-func colSumMaskedGeneric(dst, x, mask []float32, rows, cols, stride int) {
-	for r := range rows {
-		row, ms := x[r*stride:][:cols], mask[r*stride:][:cols]
-		for c, v := range row {
-			if ms[c] > 0 {
-				dst[c] += v
-			}
 		}
 	}
 }

@@ -5,7 +5,6 @@ import "math"
 type (
 	toHalfKernel   = func(dst []uint16, x []float32)
 	fromHalfKernel = func(dst []float32, x []uint16)
-	fromByteKernel = func(dst []float32, x []uint8, scale, shift float32)
 )
 
 // ToFloat16 rounds x to IEEE 754 binary16, to nearest even; too large numbers become infinite.
@@ -19,17 +18,6 @@ func FromFloat16(dst []float32, x []uint16) { fromHalf(&fromFloat16Tab, dst, x) 
 
 // FromBFloat16 widens bfloat16.
 func FromBFloat16(dst []float32, x []uint16) { fromHalf(&fromBFloat16Tab, dst, x) }
-
-// FromUint8 sets dst = x·scale + shift.
-func FromUint8(dst []float32, x []uint8, scale, shift float32) {
-	f := fromUint8Tab.pick()
-	x = x[:len(dst)]
-	for len(dst) > block {
-		f(dst[:block], x[:block], scale, shift)
-		dst, x = dst[block:], x[block:]
-	}
-	f(dst, x, scale, shift)
-}
 
 func toHalf(t *table[toHalfKernel], dst []uint16, x []float32) {
 	f := t.pick()
@@ -112,11 +100,5 @@ func toBFloat16Generic(dst []uint16, x []float32) {
 func fromBFloat16Generic(dst []float32, x []uint16) {
 	for i, h := range x[:len(dst)] {
 		dst[i] = math.Float32frombits(uint32(h) << 16)
-	}
-}
-
-func fromUint8Generic(dst []float32, x []uint8, scale, shift float32) {
-	for i, v := range x[:len(dst)] {
-		dst[i] = float32(v)*scale + shift
 	}
 }

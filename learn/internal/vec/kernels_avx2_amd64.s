@@ -2436,85 +2436,6 @@ end5:
 	VZEROUPPER
 	RET
 
-// func clampAVX2(dst []float32, x []float32, a float32, b float32)
-// Requires: AVX
-TEXT ·clampAVX2(SB), NOSPLIT, $8-56
-	VSTMXCSR     (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	VLDMXCSR     4(SP)
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         dst_len+8(FP), DX
-	VBROADCASTSS a+48(FP), Y0
-	VBROADCASTSS b+52(FP), Y1
-	XORQ         BX, BX
-	CMPQ         DX, $0x00000020
-	JB           done2
-
-loop1:
-	VMOVUPS (CX)(BX*4), Y2
-	VMOVUPS 32(CX)(BX*4), Y3
-	VMAXPS  Y2, Y0, Y2
-	VMAXPS  Y3, Y0, Y3
-	VMINPS  Y2, Y1, Y2
-	VMINPS  Y3, Y1, Y3
-	VMOVUPS Y2, (AX)(BX*4)
-	VMOVUPS Y3, 32(AX)(BX*4)
-	VMOVUPS 64(CX)(BX*4), Y2
-	VMOVUPS 96(CX)(BX*4), Y3
-	VMAXPS  Y2, Y0, Y2
-	VMAXPS  Y3, Y0, Y3
-	VMINPS  Y2, Y1, Y2
-	VMINPS  Y3, Y1, Y3
-	VMOVUPS Y2, 64(AX)(BX*4)
-	VMOVUPS Y3, 96(AX)(BX*4)
-	ADDQ    $0x00000020, BX
-	SUBQ    $0x00000020, DX
-	CMPQ    DX, $0x00000020
-	JAE     loop1
-
-done2:
-	CMPQ DX, $0x00000010
-	JB   done4
-
-loop3:
-	VMOVUPS (CX)(BX*4), Y2
-	VMOVUPS 32(CX)(BX*4), Y3
-	VMAXPS  Y2, Y0, Y2
-	VMAXPS  Y3, Y0, Y3
-	VMINPS  Y2, Y1, Y2
-	VMINPS  Y3, Y1, Y3
-	VMOVUPS Y2, (AX)(BX*4)
-	VMOVUPS Y3, 32(AX)(BX*4)
-	ADDQ    $0x00000010, BX
-	SUBQ    $0x00000010, DX
-	CMPQ    DX, $0x00000010
-	JAE     loop3
-
-done4:
-	TESTQ      DX, DX
-	JZ         end5
-	LEAQ       masks<>+0(SB), SI
-	MOVQ       $0x00000010, DI
-	SUBQ       DX, DI
-	VMOVDQU    (SI)(DI*4), Y2
-	VMOVDQU    32(SI)(DI*4), Y3
-	VMASKMOVPS (CX)(BX*4), Y2, Y4
-	VMASKMOVPS 32(CX)(BX*4), Y3, Y5
-	VMAXPS     Y4, Y0, Y4
-	VMAXPS     Y5, Y0, Y0
-	VMINPS     Y4, Y1, Y4
-	VMINPS     Y0, Y1, Y0
-	VMASKMOVPS Y4, Y2, (AX)(BX*4)
-	VMASKMOVPS Y0, Y3, 32(AX)(BX*4)
-
-end5:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
 // func affineAVX2(dst []float32, x []float32, a float32, b float32)
 // Requires: AVX, FMA3
 TEXT ·affineAVX2(SB), NOSPLIT, $8-56
@@ -3899,108 +3820,6 @@ end5:
 	VZEROUPPER
 	RET
 
-// func rsqrtGradAVX2(dst []float32, x []float32, y []float32)
-// Requires: AVX
-TEXT ·rsqrtGradAVX2(SB), NOSPLIT, $8-72
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     dst_base+0(FP), AX
-	MOVQ     x_base+24(FP), CX
-	MOVQ     y_base+48(FP), DX
-	MOVQ     dst_len+8(FP), BX
-	XORQ     SI, SI
-	CMPQ     BX, $0x00000020
-	JB       done2
-
-loop1:
-	VMOVUPS (CX)(SI*4), Y0
-	VMOVUPS 32(CX)(SI*4), Y1
-	VMOVUPS (DX)(SI*4), Y2
-	VMOVUPS 32(DX)(SI*4), Y3
-	VMULPS  cbf000000<>+0(SB), Y0, Y0
-	VMULPS  cbf000000<>+0(SB), Y1, Y1
-	VMULPS  Y2, Y2, Y4
-	VMULPS  Y3, Y3, Y5
-	VMULPS  Y2, Y4, Y2
-	VMULPS  Y3, Y5, Y3
-	VMULPS  Y2, Y0, Y0
-	VMULPS  Y3, Y1, Y1
-	VMOVUPS Y0, (AX)(SI*4)
-	VMOVUPS Y1, 32(AX)(SI*4)
-	VMOVUPS 64(CX)(SI*4), Y0
-	VMOVUPS 96(CX)(SI*4), Y1
-	VMOVUPS 64(DX)(SI*4), Y2
-	VMOVUPS 96(DX)(SI*4), Y3
-	VMULPS  cbf000000<>+0(SB), Y0, Y0
-	VMULPS  cbf000000<>+0(SB), Y1, Y1
-	VMULPS  Y2, Y2, Y4
-	VMULPS  Y3, Y3, Y5
-	VMULPS  Y2, Y4, Y2
-	VMULPS  Y3, Y5, Y3
-	VMULPS  Y2, Y0, Y0
-	VMULPS  Y3, Y1, Y1
-	VMOVUPS Y0, 64(AX)(SI*4)
-	VMOVUPS Y1, 96(AX)(SI*4)
-	ADDQ    $0x00000020, SI
-	SUBQ    $0x00000020, BX
-	CMPQ    BX, $0x00000020
-	JAE     loop1
-
-done2:
-	CMPQ BX, $0x00000010
-	JB   done4
-
-loop3:
-	VMOVUPS (CX)(SI*4), Y0
-	VMOVUPS 32(CX)(SI*4), Y1
-	VMOVUPS (DX)(SI*4), Y2
-	VMOVUPS 32(DX)(SI*4), Y3
-	VMULPS  cbf000000<>+0(SB), Y0, Y0
-	VMULPS  cbf000000<>+0(SB), Y1, Y1
-	VMULPS  Y2, Y2, Y4
-	VMULPS  Y3, Y3, Y5
-	VMULPS  Y2, Y4, Y2
-	VMULPS  Y3, Y5, Y3
-	VMULPS  Y2, Y0, Y0
-	VMULPS  Y3, Y1, Y1
-	VMOVUPS Y0, (AX)(SI*4)
-	VMOVUPS Y1, 32(AX)(SI*4)
-	ADDQ    $0x00000010, SI
-	SUBQ    $0x00000010, BX
-	CMPQ    BX, $0x00000010
-	JAE     loop3
-
-done4:
-	TESTQ      BX, BX
-	JZ         end5
-	LEAQ       masks<>+0(SB), DI
-	MOVQ       $0x00000010, R8
-	SUBQ       BX, R8
-	VMOVDQU    (DI)(R8*4), Y0
-	VMOVDQU    32(DI)(R8*4), Y1
-	VMASKMOVPS (CX)(SI*4), Y0, Y2
-	VMASKMOVPS 32(CX)(SI*4), Y1, Y3
-	VMASKMOVPS (DX)(SI*4), Y0, Y4
-	VMASKMOVPS 32(DX)(SI*4), Y1, Y5
-	VMULPS     cbf000000<>+0(SB), Y2, Y2
-	VMULPS     cbf000000<>+0(SB), Y3, Y3
-	VMULPS     Y4, Y4, Y6
-	VMULPS     Y5, Y5, Y7
-	VMULPS     Y4, Y6, Y4
-	VMULPS     Y5, Y7, Y5
-	VMULPS     Y4, Y2, Y2
-	VMULPS     Y5, Y3, Y3
-	VMASKMOVPS Y2, Y0, (AX)(SI*4)
-	VMASKMOVPS Y3, Y1, 32(AX)(SI*4)
-
-end5:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
 // func squareGradAVX2(dst []float32, x []float32, y []float32)
 // Requires: AVX
 TEXT ·squareGradAVX2(SB), NOSPLIT, $8-72
@@ -5137,110 +4956,6 @@ done4:
 	VBLENDVPS  Y6, Y4, Y0, Y0
 	VMASKMOVPS Y3, Y1, (AX)(SI*4)
 	VMASKMOVPS Y0, Y2, 32(AX)(SI*4)
-
-end5:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func clampGradAVX2(dst []float32, x []float32, y []float32, a float32, b float32)
-// Requires: AVX
-TEXT ·clampGradAVX2(SB), NOSPLIT, $8-80
-	VSTMXCSR     (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	VLDMXCSR     4(SP)
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         y_base+48(FP), DX
-	MOVQ         dst_len+8(FP), BX
-	VBROADCASTSS a+72(FP), Y0
-	VBROADCASTSS b+76(FP), Y1
-	XORQ         SI, SI
-	CMPQ         BX, $0x00000020
-	JB           done2
-
-loop1:
-	VMOVUPS (CX)(SI*4), Y2
-	VMOVUPS 32(CX)(SI*4), Y3
-	VMOVUPS (DX)(SI*4), Y4
-	VMOVUPS 32(DX)(SI*4), Y5
-	VCMPPS  $0x1d, Y0, Y4, Y6
-	VCMPPS  $0x1d, Y0, Y5, Y7
-	VCMPPS  $0x12, Y1, Y4, Y4
-	VCMPPS  $0x12, Y1, Y5, Y5
-	VANDPS  Y4, Y6, Y4
-	VANDPS  Y5, Y7, Y5
-	VANDPS  Y2, Y4, Y2
-	VANDPS  Y3, Y5, Y3
-	VMOVUPS Y2, (AX)(SI*4)
-	VMOVUPS Y3, 32(AX)(SI*4)
-	VMOVUPS 64(CX)(SI*4), Y2
-	VMOVUPS 96(CX)(SI*4), Y3
-	VMOVUPS 64(DX)(SI*4), Y4
-	VMOVUPS 96(DX)(SI*4), Y5
-	VCMPPS  $0x1d, Y0, Y4, Y6
-	VCMPPS  $0x1d, Y0, Y5, Y7
-	VCMPPS  $0x12, Y1, Y4, Y4
-	VCMPPS  $0x12, Y1, Y5, Y5
-	VANDPS  Y4, Y6, Y4
-	VANDPS  Y5, Y7, Y5
-	VANDPS  Y2, Y4, Y2
-	VANDPS  Y3, Y5, Y3
-	VMOVUPS Y2, 64(AX)(SI*4)
-	VMOVUPS Y3, 96(AX)(SI*4)
-	ADDQ    $0x00000020, SI
-	SUBQ    $0x00000020, BX
-	CMPQ    BX, $0x00000020
-	JAE     loop1
-
-done2:
-	CMPQ BX, $0x00000010
-	JB   done4
-
-loop3:
-	VMOVUPS (CX)(SI*4), Y2
-	VMOVUPS 32(CX)(SI*4), Y3
-	VMOVUPS (DX)(SI*4), Y4
-	VMOVUPS 32(DX)(SI*4), Y5
-	VCMPPS  $0x1d, Y0, Y4, Y6
-	VCMPPS  $0x1d, Y0, Y5, Y7
-	VCMPPS  $0x12, Y1, Y4, Y4
-	VCMPPS  $0x12, Y1, Y5, Y5
-	VANDPS  Y4, Y6, Y4
-	VANDPS  Y5, Y7, Y5
-	VANDPS  Y2, Y4, Y2
-	VANDPS  Y3, Y5, Y3
-	VMOVUPS Y2, (AX)(SI*4)
-	VMOVUPS Y3, 32(AX)(SI*4)
-	ADDQ    $0x00000010, SI
-	SUBQ    $0x00000010, BX
-	CMPQ    BX, $0x00000010
-	JAE     loop3
-
-done4:
-	TESTQ      BX, BX
-	JZ         end5
-	LEAQ       masks<>+0(SB), DI
-	MOVQ       $0x00000010, R8
-	SUBQ       BX, R8
-	VMOVDQU    (DI)(R8*4), Y2
-	VMOVDQU    32(DI)(R8*4), Y3
-	VMASKMOVPS (CX)(SI*4), Y2, Y4
-	VMASKMOVPS 32(CX)(SI*4), Y3, Y5
-	VMASKMOVPS (DX)(SI*4), Y2, Y6
-	VMASKMOVPS 32(DX)(SI*4), Y3, Y7
-	VCMPPS     $0x1d, Y0, Y6, Y8
-	VCMPPS     $0x1d, Y0, Y7, Y0
-	VCMPPS     $0x12, Y1, Y6, Y6
-	VCMPPS     $0x12, Y1, Y7, Y1
-	VANDPS     Y6, Y8, Y6
-	VANDPS     Y1, Y0, Y0
-	VANDPS     Y4, Y6, Y1
-	VANDPS     Y5, Y0, Y0
-	VMASKMOVPS Y1, Y2, (AX)(SI*4)
-	VMASKMOVPS Y0, Y3, 32(AX)(SI*4)
 
 end5:
 	VLDMXCSR (SP)
@@ -8854,9 +8569,9 @@ end16:
 	VZEROUPPER
 	RET
 
-// func colSumAVX2(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+// func colSumAVX2(dst []float32, x []float32, rows int, cols int, stride int)
 // Requires: AVX
-TEXT ·colSumAVX2(SB), NOSPLIT, $8-96
+TEXT ·colSumAVX2(SB), NOSPLIT, $8-72
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -8864,8 +8579,8 @@ TEXT ·colSumAVX2(SB), NOSPLIT, $8-96
 	VLDMXCSR 4(SP)
 	MOVQ     dst_base+0(FP), AX
 	MOVQ     x_base+24(FP), CX
-	MOVQ     cols+80(FP), DX
-	MOVQ     stride+88(FP), BX
+	MOVQ     cols+56(FP), DX
+	MOVQ     stride+64(FP), BX
 	SHLQ     $0x02, BX
 
 panel1:
@@ -8879,7 +8594,7 @@ panel1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   rows+72(FP), DI
+	MOVQ   rows+48(FP), DI
 	XORQ   SI, SI
 	XORQ   R8, R8
 	CMPQ   DI, $0x00000004
@@ -8958,7 +8673,7 @@ narrow2:
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
-	MOVQ    rows+72(FP), SI
+	MOVQ    rows+48(FP), SI
 	XORQ    DX, DX
 	XORQ    DI, DI
 	CMPQ    SI, $0x00000004
@@ -9001,236 +8716,6 @@ row10:
 	ADDQ       BX, DX
 	SUBQ       $0x00000001, SI
 	CMPQ       SI, $0x00000001
-	JAE        row10
-
-rows11:
-	VADDPS     Y4, Y2, Y2
-	VADDPS     Y5, Y3, Y3
-	VADDPS     Y8, Y6, Y4
-	VADDPS     Y9, Y7, Y5
-	VADDPS     Y4, Y2, Y2
-	VADDPS     Y5, Y3, Y3
-	VMASKMOVPS (AX), Y0, Y4
-	VMASKMOVPS 32(AX), Y1, Y5
-	VADDPS     Y4, Y2, Y2
-	VADDPS     Y5, Y3, Y3
-	VMASKMOVPS Y2, Y0, (AX)
-	VMASKMOVPS Y3, Y1, 32(AX)
-
-end7:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func colSumMaskedAVX2(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
-// Requires: AVX
-TEXT ·colSumMaskedAVX2(SB), NOSPLIT, $8-96
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     dst_base+0(FP), AX
-	MOVQ     x_base+24(FP), CX
-	MOVQ     mask_base+48(FP), DX
-	MOVQ     cols+80(FP), BX
-	MOVQ     stride+88(FP), SI
-	SHLQ     $0x02, SI
-
-panel1:
-	CMPQ   BX, $0x00000010
-	JB     narrow2
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   rows+72(FP), R8
-	XORQ   DI, DI
-	XORQ   R9, R9
-	CMPQ   R8, $0x00000004
-	JB     rows4
-
-row3:
-	VMOVUPS (CX)(DI*1), Y8
-	VMOVUPS (DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y0, Y0
-	VMOVUPS 32(CX)(DI*1), Y8
-	VMOVUPS 32(DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y1, Y1
-	ADDQ    SI, DI
-	VMOVUPS (CX)(DI*1), Y8
-	VMOVUPS (DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y2, Y2
-	VMOVUPS 32(CX)(DI*1), Y8
-	VMOVUPS 32(DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y3, Y3
-	ADDQ    SI, DI
-	VMOVUPS (CX)(DI*1), Y8
-	VMOVUPS (DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y4, Y4
-	VMOVUPS 32(CX)(DI*1), Y8
-	VMOVUPS 32(DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y5, Y5
-	ADDQ    SI, DI
-	VMOVUPS (CX)(DI*1), Y8
-	VMOVUPS (DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y6, Y6
-	VMOVUPS 32(CX)(DI*1), Y8
-	VMOVUPS 32(DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y7, Y7
-	ADDQ    SI, DI
-	SUBQ    $0x00000004, R8
-	CMPQ    R8, $0x00000004
-	JAE     row3
-
-rows4:
-	CMPQ R8, $0x00000001
-	JB   rows6
-
-row5:
-	VMOVUPS (CX)(DI*1), Y8
-	VMOVUPS (DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y0, Y0
-	VMOVUPS 32(CX)(DI*1), Y8
-	VMOVUPS 32(DX)(DI*1), Y9
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y9, Y9
-	VANDPS  Y8, Y9, Y8
-	VADDPS  Y8, Y1, Y1
-	ADDQ    SI, DI
-	SUBQ    $0x00000001, R8
-	CMPQ    R8, $0x00000001
-	JAE     row5
-
-rows6:
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y3, Y1, Y1
-	VADDPS  Y6, Y4, Y2
-	VADDPS  Y7, Y5, Y3
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y3, Y1, Y1
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y3, Y1, Y1
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	SUBQ    $0x00000010, BX
-	JMP     panel1
-
-narrow2:
-	TESTQ   BX, BX
-	JZ      end7
-	LEAQ    masks<>+0(SB), DI
-	MOVQ    $0x00000010, R8
-	SUBQ    BX, R8
-	VMOVDQU (DI)(R8*4), Y0
-	VMOVDQU 32(DI)(R8*4), Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	MOVQ    rows+72(FP), DI
-	XORQ    BX, BX
-	XORQ    R8, R8
-	CMPQ    DI, $0x00000004
-	JB      rows9
-
-row8:
-	VMASKMOVPS (CX)(BX*1), Y0, Y10
-	VMASKMOVPS (DX)(BX*1), Y0, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y2, Y2
-	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
-	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y3, Y3
-	ADDQ       SI, BX
-	VMASKMOVPS (CX)(BX*1), Y0, Y10
-	VMASKMOVPS (DX)(BX*1), Y0, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y4, Y4
-	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
-	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y5, Y5
-	ADDQ       SI, BX
-	VMASKMOVPS (CX)(BX*1), Y0, Y10
-	VMASKMOVPS (DX)(BX*1), Y0, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y6, Y6
-	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
-	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y7, Y7
-	ADDQ       SI, BX
-	VMASKMOVPS (CX)(BX*1), Y0, Y10
-	VMASKMOVPS (DX)(BX*1), Y0, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y8, Y8
-	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
-	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y9, Y9
-	ADDQ       SI, BX
-	SUBQ       $0x00000004, DI
-	CMPQ       DI, $0x00000004
-	JAE        row8
-
-rows9:
-	CMPQ DI, $0x00000001
-	JB   rows11
-
-row10:
-	VMASKMOVPS (CX)(BX*1), Y0, Y10
-	VMASKMOVPS (DX)(BX*1), Y0, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y2, Y2
-	VMASKMOVPS 32(CX)(BX*1), Y1, Y10
-	VMASKMOVPS 32(DX)(BX*1), Y1, Y11
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y11, Y11
-	VANDPS     Y10, Y11, Y10
-	VADDPS     Y10, Y3, Y3
-	ADDQ       SI, BX
-	SUBQ       $0x00000001, DI
-	CMPQ       DI, $0x00000001
 	JAE        row10
 
 rows11:
@@ -11221,44 +10706,6 @@ loop1:
 	VPSLLD    $0x10, Y1, Y1
 	VMOVUPS   Y0, (AX)(BX*4)
 	VMOVUPS   Y1, 32(AX)(BX*4)
-	ADDQ      $0x00000010, BX
-	SUBQ      $0x00000010, DX
-	CMPQ      DX, $0x00000010
-	JAE       loop1
-
-done2:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func fromUint8AVX2(dst []float32, x []uint8, scale float32, shift float32)
-// Requires: AVX, AVX2
-TEXT ·fromUint8AVX2(SB), NOSPLIT, $8-56
-	VSTMXCSR     (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	VLDMXCSR     4(SP)
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         dst_len+8(FP), DX
-	VBROADCASTSS scale+48(FP), Y0
-	VBROADCASTSS shift+52(FP), Y1
-	XORQ         BX, BX
-	CMPQ         DX, $0x00000010
-	JB           done2
-
-loop1:
-	VPMOVZXBD (CX)(BX*1), Y2
-	VPMOVZXBD 8(CX)(BX*1), Y3
-	VCVTDQ2PS Y2, Y2
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y2, Y2
-	VMULPS    Y0, Y3, Y3
-	VADDPS    Y1, Y2, Y2
-	VADDPS    Y1, Y3, Y3
-	VMOVUPS   Y2, (AX)(BX*4)
-	VMOVUPS   Y3, 32(AX)(BX*4)
 	ADDQ      $0x00000010, BX
 	SUBQ      $0x00000010, DX
 	CMPQ      DX, $0x00000010

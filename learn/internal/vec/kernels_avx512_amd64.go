@@ -45,9 +45,6 @@ func siluAVX512(dst []float32, x []float32)
 func leakyAVX512(dst []float32, x []float32, a float32, b float32)
 
 //go:noescape
-func clampAVX512(dst []float32, x []float32, a float32, b float32)
-
-//go:noescape
 func affineAVX512(dst []float32, x []float32, a float32, b float32)
 
 //go:noescape
@@ -93,9 +90,6 @@ func absGradAVX512(dst []float32, x []float32, y []float32)
 func sqrtGradAVX512(dst []float32, x []float32, y []float32)
 
 //go:noescape
-func rsqrtGradAVX512(dst []float32, x []float32, y []float32)
-
-//go:noescape
 func squareGradAVX512(dst []float32, x []float32, y []float32)
 
 //go:noescape
@@ -115,9 +109,6 @@ func siluGradAVX512(dst []float32, x []float32, y []float32)
 
 //go:noescape
 func leakyGradAVX512(dst []float32, x []float32, y []float32, a float32, b float32)
-
-//go:noescape
-func clampGradAVX512(dst []float32, x []float32, y []float32, a float32, b float32)
 
 //go:noescape
 func axpbyAVX512(dst []float32, x []float32, y []float32, a float32, b float32)
@@ -192,10 +183,7 @@ func affineAddRowsAVX512(dst []float32, x []float32, res []float32, mean []float
 func affineAddReLURowsAVX512(dst []float32, x []float32, res []float32, mean []float32, scale []float32, shift []float32, rows int, cols int)
 
 //go:noescape
-func colSumAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
-
-//go:noescape
-func colSumMaskedAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+func colSumAVX512(dst []float32, x []float32, rows int, cols int, stride int)
 
 //go:noescape
 func momentsAVX512(sum []float32, sq []float32, x []float32, shift []float32, rows int, cols int)
@@ -238,9 +226,6 @@ func toBFloat16AVX512(dst []uint16, x []float32)
 
 //go:noescape
 func fromBFloat16AVX512(dst []float32, x []uint16)
-
-//go:noescape
-func fromUint8AVX512(dst []float32, x []uint8, scale float32, shift float32)
 
 //go:noescape
 func dropoutAVX512(dst []float32, x []float32, first uint32, layer uint32, step0 uint32, step1 uint32, key0 uint32, key1 uint32, threshold uint32, scale float32)

@@ -1600,67 +1600,6 @@ end5:
 	VZEROUPPER
 	RET
 
-// func clampAVX512(dst []float32, x []float32, a float32, b float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·clampAVX512(SB), NOSPLIT, $8-56
-	VSTMXCSR     (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	VLDMXCSR     4(SP)
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         dst_len+8(FP), DX
-	VBROADCASTSS a+48(FP), Z0
-	VBROADCASTSS b+52(FP), Z1
-	XORQ         BX, BX
-	CMPQ         DX, $0x00000020
-	JB           done2
-
-loop1:
-	VMOVUPS (CX)(BX*4), Z2
-	VMAXPS  Z2, Z0, Z2
-	VMINPS  Z2, Z1, Z2
-	VMOVUPS Z2, (AX)(BX*4)
-	VMOVUPS 64(CX)(BX*4), Z2
-	VMAXPS  Z2, Z0, Z2
-	VMINPS  Z2, Z1, Z2
-	VMOVUPS Z2, 64(AX)(BX*4)
-	ADDQ    $0x00000020, BX
-	SUBQ    $0x00000020, DX
-	CMPQ    DX, $0x00000020
-	JAE     loop1
-
-done2:
-	CMPQ DX, $0x00000010
-	JB   done4
-
-loop3:
-	VMOVUPS (CX)(BX*4), Z2
-	VMAXPS  Z2, Z0, Z2
-	VMINPS  Z2, Z1, Z2
-	VMOVUPS Z2, (AX)(BX*4)
-	ADDQ    $0x00000010, BX
-	SUBQ    $0x00000010, DX
-	CMPQ    DX, $0x00000010
-	JAE     loop3
-
-done4:
-	TESTQ     DX, DX
-	JZ        end5
-	MOVL      $0xffffffff, SI
-	BZHIL     DX, SI, SI
-	KMOVW     SI, K1
-	VMOVUPS.Z (CX)(BX*4), K1, Z2
-	VMAXPS    Z2, Z0, Z0
-	VMINPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (AX)(BX*4)
-
-end5:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
 // func affineAVX512(dst []float32, x []float32, a float32, b float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·affineAVX512(SB), NOSPLIT, $8-56
@@ -2669,78 +2608,6 @@ end5:
 	VZEROUPPER
 	RET
 
-// func rsqrtGradAVX512(dst []float32, x []float32, y []float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·rsqrtGradAVX512(SB), NOSPLIT, $8-72
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     dst_base+0(FP), AX
-	MOVQ     x_base+24(FP), CX
-	MOVQ     y_base+48(FP), DX
-	MOVQ     dst_len+8(FP), BX
-	XORQ     SI, SI
-	CMPQ     BX, $0x00000020
-	JB       done2
-
-loop1:
-	VMOVUPS     (CX)(SI*4), Z0
-	VMOVUPS     (DX)(SI*4), Z1
-	VMULPS.BCST cbf000000<>+0(SB), Z0, Z0
-	VMULPS      Z1, Z1, Z2
-	VMULPS      Z1, Z2, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, (AX)(SI*4)
-	VMOVUPS     64(CX)(SI*4), Z0
-	VMOVUPS     64(DX)(SI*4), Z1
-	VMULPS.BCST cbf000000<>+0(SB), Z0, Z0
-	VMULPS      Z1, Z1, Z2
-	VMULPS      Z1, Z2, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, 64(AX)(SI*4)
-	ADDQ        $0x00000020, SI
-	SUBQ        $0x00000020, BX
-	CMPQ        BX, $0x00000020
-	JAE         loop1
-
-done2:
-	CMPQ BX, $0x00000010
-	JB   done4
-
-loop3:
-	VMOVUPS     (CX)(SI*4), Z0
-	VMOVUPS     (DX)(SI*4), Z1
-	VMULPS.BCST cbf000000<>+0(SB), Z0, Z0
-	VMULPS      Z1, Z1, Z2
-	VMULPS      Z1, Z2, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, (AX)(SI*4)
-	ADDQ        $0x00000010, SI
-	SUBQ        $0x00000010, BX
-	CMPQ        BX, $0x00000010
-	JAE         loop3
-
-done4:
-	TESTQ       BX, BX
-	JZ          end5
-	MOVL        $0xffffffff, DI
-	BZHIL       BX, DI, DI
-	KMOVW       DI, K1
-	VMOVUPS.Z   (CX)(SI*4), K1, Z0
-	VMOVUPS.Z   (DX)(SI*4), K1, Z1
-	VMULPS.BCST cbf000000<>+0(SB), Z0, Z0
-	VMULPS      Z1, Z1, Z2
-	VMULPS      Z1, Z2, Z1
-	VMULPS      Z1, Z0, Z0
-	VMOVUPS     Z0, K1, (AX)(SI*4)
-
-end5:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
 // func squareGradAVX512(dst []float32, x []float32, y []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·squareGradAVX512(SB), NOSPLIT, $8-72
@@ -3411,80 +3278,6 @@ done4:
 	VMULPS      Z0, Z1, Z0
 	VPBLENDMD   Z1, Z0, K2, Z0
 	VMOVUPS     Z0, K1, (AX)(SI*4)
-
-end5:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func clampGradAVX512(dst []float32, x []float32, y []float32, a float32, b float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·clampGradAVX512(SB), NOSPLIT, $8-80
-	VSTMXCSR     (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	VLDMXCSR     4(SP)
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         y_base+48(FP), DX
-	MOVQ         dst_len+8(FP), BX
-	VBROADCASTSS a+72(FP), Z0
-	VBROADCASTSS b+76(FP), Z1
-	XORQ         SI, SI
-	CMPQ         BX, $0x00000020
-	JB           done2
-
-loop1:
-	VMOVUPS   (CX)(SI*4), Z2
-	VMOVUPS   (DX)(SI*4), Z3
-	VCMPPS    $0x1d, Z0, Z3, K1
-	VCMPPS    $0x12, Z1, Z3, K2
-	KANDW     K1, K2, K1
-	VMOVAPS.Z Z2, K1, Z2
-	VMOVUPS   Z2, (AX)(SI*4)
-	VMOVUPS   64(CX)(SI*4), Z2
-	VMOVUPS   64(DX)(SI*4), Z3
-	VCMPPS    $0x1d, Z0, Z3, K1
-	VCMPPS    $0x12, Z1, Z3, K2
-	KANDW     K1, K2, K1
-	VMOVAPS.Z Z2, K1, Z2
-	VMOVUPS   Z2, 64(AX)(SI*4)
-	ADDQ      $0x00000020, SI
-	SUBQ      $0x00000020, BX
-	CMPQ      BX, $0x00000020
-	JAE       loop1
-
-done2:
-	CMPQ BX, $0x00000010
-	JB   done4
-
-loop3:
-	VMOVUPS   (CX)(SI*4), Z2
-	VMOVUPS   (DX)(SI*4), Z3
-	VCMPPS    $0x1d, Z0, Z3, K1
-	VCMPPS    $0x12, Z1, Z3, K2
-	KANDW     K1, K2, K1
-	VMOVAPS.Z Z2, K1, Z2
-	VMOVUPS   Z2, (AX)(SI*4)
-	ADDQ      $0x00000010, SI
-	SUBQ      $0x00000010, BX
-	CMPQ      BX, $0x00000010
-	JAE       loop3
-
-done4:
-	TESTQ     BX, BX
-	JZ        end5
-	MOVL      $0xffffffff, DI
-	BZHIL     BX, DI, DI
-	KMOVW     DI, K1
-	VMOVUPS.Z (CX)(SI*4), K1, Z2
-	VMOVUPS.Z (DX)(SI*4), K1, Z3
-	VCMPPS    $0x1d, Z0, Z3, K2
-	VCMPPS    $0x12, Z1, Z3, K3
-	KANDW     K2, K3, K2
-	VMOVAPS.Z Z2, K2, Z0
-	VMOVUPS   Z0, K1, (AX)(SI*4)
 
 end5:
 	VLDMXCSR (SP)
@@ -7189,9 +6982,9 @@ end46:
 	VZEROUPPER
 	RET
 
-// func colSumAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
+// func colSumAVX512(dst []float32, x []float32, rows int, cols int, stride int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·colSumAVX512(SB), NOSPLIT, $8-96
+TEXT ·colSumAVX512(SB), NOSPLIT, $8-72
 	VSTMXCSR (SP)
 	MOVL     (SP), AX
 	ORL      $0x00008040, AX
@@ -7199,8 +6992,8 @@ TEXT ·colSumAVX512(SB), NOSPLIT, $8-96
 	VLDMXCSR 4(SP)
 	MOVQ     dst_base+0(FP), AX
 	MOVQ     x_base+24(FP), CX
-	MOVQ     cols+80(FP), DX
-	MOVQ     stride+88(FP), BX
+	MOVQ     cols+56(FP), DX
+	MOVQ     stride+64(FP), BX
 	SHLQ     $0x02, BX
 
 panel1:
@@ -7222,7 +7015,7 @@ panel1:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	MOVQ   rows+72(FP), DI
+	MOVQ   rows+48(FP), DI
 	XORQ   SI, SI
 	XORQ   R8, R8
 	CMPQ   DI, $0x00000004
@@ -7329,7 +7122,7 @@ panel7:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   rows+72(FP), DI
+	MOVQ   rows+48(FP), DI
 	XORQ   SI, SI
 	XORQ   R8, R8
 	CMPQ   DI, $0x00000004
@@ -7400,7 +7193,7 @@ panel13:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   rows+72(FP), DI
+	MOVQ   rows+48(FP), DI
 	XORQ   SI, SI
 	XORQ   R8, R8
 	CMPQ   DI, $0x00000004
@@ -7457,7 +7250,7 @@ narrow14:
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   rows+72(FP), SI
+	MOVQ   rows+48(FP), SI
 	XORQ   DX, DX
 	XORQ   DI, DI
 	CMPQ   SI, $0x00000004
@@ -7491,446 +7284,6 @@ row22:
 	SUBQ      $0x00000001, SI
 	CMPQ      SI, $0x00000001
 	JAE       row22
-
-rows23:
-	VADDPS    Z1, Z0, Z0
-	VADDPS    Z3, Z2, Z1
-	VADDPS    Z1, Z0, Z0
-	VMOVUPS.Z (AX), K1, Z1
-	VADDPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)
-
-end19:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func colSumMaskedAVX512(dst []float32, x []float32, mask []float32, rows int, cols int, stride int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·colSumMaskedAVX512(SB), NOSPLIT, $8-96
-	VSTMXCSR (SP)
-	MOVL     (SP), AX
-	ORL      $0x00008040, AX
-	MOVL     AX, 4(SP)
-	VLDMXCSR 4(SP)
-	MOVQ     dst_base+0(FP), AX
-	MOVQ     x_base+24(FP), CX
-	MOVQ     mask_base+48(FP), DX
-	MOVQ     cols+80(FP), BX
-	MOVQ     stride+88(FP), SI
-	SHLQ     $0x02, SI
-
-panel1:
-	CMPQ   BX, $0x00000040
-	JB     narrow2
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	MOVQ   rows+72(FP), R8
-	XORQ   DI, DI
-	XORQ   R9, R9
-	CMPQ   R8, $0x00000004
-	JB     rows4
-
-row3:
-	VMOVUPS     (CX)(DI*1), Z16
-	VMOVUPS     (DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z0, Z0
-	VMOVUPS     64(CX)(DI*1), Z16
-	VMOVUPS     64(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z1, Z1
-	VMOVUPS     128(CX)(DI*1), Z16
-	VMOVUPS     128(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z2, Z2
-	VMOVUPS     192(CX)(DI*1), Z16
-	VMOVUPS     192(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z3, Z3
-	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z16
-	VMOVUPS     (DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z4, Z4
-	VMOVUPS     64(CX)(DI*1), Z16
-	VMOVUPS     64(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z5, Z5
-	VMOVUPS     128(CX)(DI*1), Z16
-	VMOVUPS     128(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z6, Z6
-	VMOVUPS     192(CX)(DI*1), Z16
-	VMOVUPS     192(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z7, Z7
-	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z16
-	VMOVUPS     (DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z8, Z8
-	VMOVUPS     64(CX)(DI*1), Z16
-	VMOVUPS     64(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z9, Z9
-	VMOVUPS     128(CX)(DI*1), Z16
-	VMOVUPS     128(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z10, Z10
-	VMOVUPS     192(CX)(DI*1), Z16
-	VMOVUPS     192(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z11, Z11
-	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z16
-	VMOVUPS     (DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z12, Z12
-	VMOVUPS     64(CX)(DI*1), Z16
-	VMOVUPS     64(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z13, Z13
-	VMOVUPS     128(CX)(DI*1), Z16
-	VMOVUPS     128(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z14, Z14
-	VMOVUPS     192(CX)(DI*1), Z16
-	VMOVUPS     192(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z15, Z15
-	ADDQ        SI, DI
-	SUBQ        $0x00000004, R8
-	CMPQ        R8, $0x00000004
-	JAE         row3
-
-rows4:
-	CMPQ R8, $0x00000001
-	JB   rows6
-
-row5:
-	VMOVUPS     (CX)(DI*1), Z16
-	VMOVUPS     (DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z0, Z0
-	VMOVUPS     64(CX)(DI*1), Z16
-	VMOVUPS     64(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z1, Z1
-	VMOVUPS     128(CX)(DI*1), Z16
-	VMOVUPS     128(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z2, Z2
-	VMOVUPS     192(CX)(DI*1), Z16
-	VMOVUPS     192(DX)(DI*1), Z17
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z17, K1
-	VMOVAPS.Z   Z16, K1, Z16
-	VADDPS      Z16, Z3, Z3
-	ADDQ        SI, DI
-	SUBQ        $0x00000001, R8
-	CMPQ        R8, $0x00000001
-	JAE         row5
-
-rows6:
-	VADDPS  Z4, Z0, Z0
-	VADDPS  Z12, Z8, Z4
-	VADDPS  Z4, Z0, Z0
-	VMOVUPS (AX), Z4
-	VADDPS  Z4, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  Z5, Z1, Z0
-	VADDPS  Z13, Z9, Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS 64(AX), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	VADDPS  Z6, Z2, Z0
-	VADDPS  Z14, Z10, Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS 128(AX), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 128(AX)
-	VADDPS  Z7, Z3, Z0
-	VADDPS  Z15, Z11, Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS 192(AX), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 192(AX)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, CX
-	ADDQ    $0x00000100, DX
-	SUBQ    $0x00000040, BX
-	JMP     panel1
-
-narrow2:
-panel7:
-	CMPQ   BX, $0x00000020
-	JB     narrow8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   rows+72(FP), R8
-	XORQ   DI, DI
-	XORQ   R9, R9
-	CMPQ   R8, $0x00000004
-	JB     rows10
-
-row9:
-	VMOVUPS     (CX)(DI*1), Z8
-	VMOVUPS     (DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z0, Z0
-	VMOVUPS     64(CX)(DI*1), Z8
-	VMOVUPS     64(DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z1, Z1
-	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z8
-	VMOVUPS     (DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VMOVUPS     64(CX)(DI*1), Z8
-	VMOVUPS     64(DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z3, Z3
-	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z8
-	VMOVUPS     (DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z4, Z4
-	VMOVUPS     64(CX)(DI*1), Z8
-	VMOVUPS     64(DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z5, Z5
-	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z8
-	VMOVUPS     (DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z6, Z6
-	VMOVUPS     64(CX)(DI*1), Z8
-	VMOVUPS     64(DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z7, Z7
-	ADDQ        SI, DI
-	SUBQ        $0x00000004, R8
-	CMPQ        R8, $0x00000004
-	JAE         row9
-
-rows10:
-	CMPQ R8, $0x00000001
-	JB   rows12
-
-row11:
-	VMOVUPS     (CX)(DI*1), Z8
-	VMOVUPS     (DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z0, Z0
-	VMOVUPS     64(CX)(DI*1), Z8
-	VMOVUPS     64(DX)(DI*1), Z9
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z9, K1
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z1, Z1
-	ADDQ        SI, DI
-	SUBQ        $0x00000001, R8
-	CMPQ        R8, $0x00000001
-	JAE         row11
-
-rows12:
-	VADDPS  Z2, Z0, Z0
-	VADDPS  Z6, Z4, Z2
-	VADDPS  Z2, Z0, Z0
-	VMOVUPS (AX), Z2
-	VADDPS  Z2, Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  Z3, Z1, Z0
-	VADDPS  Z7, Z5, Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS 64(AX), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, CX
-	ADDQ    $0x00000080, DX
-	SUBQ    $0x00000020, BX
-	JMP     panel7
-
-narrow8:
-panel13:
-	CMPQ   BX, $0x00000010
-	JB     narrow14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   rows+72(FP), R8
-	XORQ   DI, DI
-	XORQ   R9, R9
-	CMPQ   R8, $0x00000004
-	JB     rows16
-
-row15:
-	VMOVUPS     (CX)(DI*1), Z4
-	VMOVUPS     (DX)(DI*1), Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z0, Z0
-	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z4
-	VMOVUPS     (DX)(DI*1), Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z1, Z1
-	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z4
-	VMOVUPS     (DX)(DI*1), Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z2, Z2
-	ADDQ        SI, DI
-	VMOVUPS     (CX)(DI*1), Z4
-	VMOVUPS     (DX)(DI*1), Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z3, Z3
-	ADDQ        SI, DI
-	SUBQ        $0x00000004, R8
-	CMPQ        R8, $0x00000004
-	JAE         row15
-
-rows16:
-	CMPQ R8, $0x00000001
-	JB   rows18
-
-row17:
-	VMOVUPS     (CX)(DI*1), Z4
-	VMOVUPS     (DX)(DI*1), Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K1
-	VMOVAPS.Z   Z4, K1, Z4
-	VADDPS      Z4, Z0, Z0
-	ADDQ        SI, DI
-	SUBQ        $0x00000001, R8
-	CMPQ        R8, $0x00000001
-	JAE         row17
-
-rows18:
-	VADDPS  Z1, Z0, Z0
-	VADDPS  Z3, Z2, Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS (AX), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	SUBQ    $0x00000010, BX
-	JMP     panel13
-
-narrow14:
-	TESTQ  BX, BX
-	JZ     end19
-	MOVL   $0xffffffff, DI
-	BZHIL  BX, DI, DI
-	KMOVW  DI, K1
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	MOVQ   rows+72(FP), DI
-	XORQ   BX, BX
-	XORQ   R8, R8
-	CMPQ   DI, $0x00000004
-	JB     rows21
-
-row20:
-	VMOVUPS.Z   (CX)(BX*1), K1, Z4
-	VMOVUPS.Z   (DX)(BX*1), K1, Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z0, Z0
-	ADDQ        SI, BX
-	VMOVUPS.Z   (CX)(BX*1), K1, Z4
-	VMOVUPS.Z   (DX)(BX*1), K1, Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z1, Z1
-	ADDQ        SI, BX
-	VMOVUPS.Z   (CX)(BX*1), K1, Z4
-	VMOVUPS.Z   (DX)(BX*1), K1, Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z2, Z2
-	ADDQ        SI, BX
-	VMOVUPS.Z   (CX)(BX*1), K1, Z4
-	VMOVUPS.Z   (DX)(BX*1), K1, Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z3, Z3
-	ADDQ        SI, BX
-	SUBQ        $0x00000004, DI
-	CMPQ        DI, $0x00000004
-	JAE         row20
-
-rows21:
-	CMPQ DI, $0x00000001
-	JB   rows23
-
-row22:
-	VMOVUPS.Z   (CX)(BX*1), K1, Z4
-	VMOVUPS.Z   (DX)(BX*1), K1, Z5
-	VCMPPS.BCST $0x1e, c00000000<>+0(SB), Z5, K2
-	VMOVAPS.Z   Z4, K2, Z4
-	VADDPS      Z4, Z0, Z0
-	ADDQ        SI, BX
-	SUBQ        $0x00000001, DI
-	CMPQ        DI, $0x00000001
-	JAE         row22
 
 rows23:
 	VADDPS    Z1, Z0, Z0
@@ -11466,71 +10819,6 @@ done4:
 	KMOVW       SI, K1
 	VPMOVZXWD.Z (CX)(BX*2), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
-	VMOVUPS     Z0, K1, (AX)(BX*4)
-
-end5:
-	VLDMXCSR (SP)
-	VZEROUPPER
-	RET
-
-// func fromUint8AVX512(dst []float32, x []uint8, scale float32, shift float32)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·fromUint8AVX512(SB), NOSPLIT, $8-56
-	VSTMXCSR     (SP)
-	MOVL         (SP), AX
-	ORL          $0x00008040, AX
-	MOVL         AX, 4(SP)
-	VLDMXCSR     4(SP)
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         dst_len+8(FP), DX
-	VBROADCASTSS scale+48(FP), Z0
-	VBROADCASTSS shift+52(FP), Z1
-	XORQ         BX, BX
-	CMPQ         DX, $0x00000020
-	JB           done2
-
-loop1:
-	VPMOVZXBD (CX)(BX*1), Z2
-	VCVTDQ2PS Z2, Z2
-	VMULPS    Z0, Z2, Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, (AX)(BX*4)
-	VPMOVZXBD 16(CX)(BX*1), Z2
-	VCVTDQ2PS Z2, Z2
-	VMULPS    Z0, Z2, Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, 64(AX)(BX*4)
-	ADDQ      $0x00000020, BX
-	SUBQ      $0x00000020, DX
-	CMPQ      DX, $0x00000020
-	JAE       loop1
-
-done2:
-	CMPQ DX, $0x00000010
-	JB   done4
-
-loop3:
-	VPMOVZXBD (CX)(BX*1), Z2
-	VCVTDQ2PS Z2, Z2
-	VMULPS    Z0, Z2, Z2
-	VADDPS    Z1, Z2, Z2
-	VMOVUPS   Z2, (AX)(BX*4)
-	ADDQ      $0x00000010, BX
-	SUBQ      $0x00000010, DX
-	CMPQ      DX, $0x00000010
-	JAE       loop3
-
-done4:
-	TESTQ       DX, DX
-	JZ          end5
-	MOVL        $0xffffffff, SI
-	BZHIL       DX, SI, SI
-	KMOVW       SI, K1
-	VPMOVZXBD.Z (CX)(BX*1), K1, Z2
-	VCVTDQ2PS   Z2, Z2
-	VMULPS      Z0, Z2, Z0
-	VADDPS      Z1, Z0, Z0
 	VMOVUPS     Z0, K1, (AX)(BX*4)
 
 end5:

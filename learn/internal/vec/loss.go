@@ -38,21 +38,8 @@ func Huber(dx, x, t []float32, delta, scale float32) float64 {
 	return sum
 }
 
-// BCE is the binary cross-entropy -t·ln x - (1-t)·ln(1-x) of a probability x. As in PyTorch the
-// logarithms are at least -100 and the derivative's denominator x(1-x) at least 1e-12.
-func BCE(dx, x, t []float32, scale float32) float64 {
-	sum := 0.0
-	for i, v := range x {
-		p, q := float64(v), float64(t[i])
-		sum -= q*max(math.Log(p), -100) + (1-q)*max(math.Log1p(-p), -100)
-		if dx != nil {
-			dx[i] = scale * float32((p-q)/max(p*(1-p), 1e-12))
-		}
-	}
-	return sum
-}
-
-// BCELogits is BCE of σ(x): max(x,0) - x·t + ln(1+e^-|x|), which no x makes overflow.
+// BCELogits is the binary cross-entropy -t·ln p - (1-t)·ln(1-p) of p = σ(x), computed as
+// max(x,0) - x·t + ln(1+e^-|x|), which no x makes overflow.
 func BCELogits(dx, x, t []float32, scale float32) float64 {
 	sum := 0.0
 	for i, v := range x {

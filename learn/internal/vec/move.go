@@ -9,12 +9,6 @@ func Fill(dst []float32, v float32) {
 	repeat(dst, 1)
 }
 
-// FillRows sets every row of dst (rows×cols) to the vector v.
-func FillRows(dst, v []float32, rows, cols int) {
-	copy(dst[:rows*cols], v[:cols])
-	repeat(dst[:rows*cols], cols)
-}
-
 // CopyStrided copies a box of the given shape (rank ≤ MaxRank) between two layouts: element
 // (i₀, i₁, …) of the box is at Σ iₐ·stride[a] of dst and of x. It serves slice, pad, concat,
 // broadcast (source stride 0) and general permutation.

@@ -262,14 +262,6 @@ func TestFill(t *testing.T) {
 			t.Fatalf("Fill of %d wrote outside", n)
 		}
 	}
-	x := make([]float32, 12)
-	FillRows(x, []float32{1, 2, 3}, 4, 3)
-	for i, v := range x {
-		if v != float32(i%3+1) {
-			t.Fatalf("element %d is %g", i, v)
-		}
-	}
-	FillRows(nil, nil, 0, 0)
 }
 
 func TestMoveAllocatesNothing(t *testing.T) {

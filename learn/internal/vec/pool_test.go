@@ -160,35 +160,6 @@ func TestAvgPool(t *testing.T) {
 	})
 }
 
-func TestGlobalAvg(t *testing.T) {
-	rng := newRand()
-	eachLevel(t, func(t *testing.T) {
-		const n, pixels, c = 3, 49, 21
-		x, y, dx, dy := make([]float32, n*pixels*c), make([]float32, n*c), make([]float32, n*pixels*c), make([]float32, n*c)
-		random(rng, x)
-		random(rng, dy)
-		ranges(rng, n, func(lo, hi int) {
-			GlobalAvg(y, x, pixels, c, lo, hi)
-			GlobalAvgGrad(dx, dy, pixels, c, lo, hi)
-		})
-		for i := range n {
-			for ch := range c {
-				want := 0.0
-				for k := range pixels {
-					at := (i*pixels+k)*c + ch
-					want += float64(x[at]) / pixels
-					if !near(dx[at], float64(dy[i*c+ch])/pixels, 1e-6, 1) {
-						t.Fatalf("dx[%d] = %g", at, dx[at])
-					}
-				}
-				if !near(y[i*c+ch], want, 1e-6, 1) {
-					t.Fatalf("y[%d,%d] = %g, want %g", i, ch, y[i*c+ch], want)
-				}
-			}
-		}
-	})
-}
-
 func TestPoolCheck(t *testing.T) {
 	good := Pool{N: 1, H: 4, W: 4, C: 3, KH: 2, KW: 2, StrideH: 2, StrideW: 2, DilH: 1, DilW: 1}
 	if err := good.Check(); err != nil {

@@ -73,34 +73,6 @@ func sumBlocks(t *table[reduce1], x []float32) float64 {
 	return s + float64(f(x))
 }
 
-// SumRows sets dst[r] to the sum of row r of x (rows×cols).
-func SumRows(dst, x []float32, rows, cols int) {
-	for r := range rows {
-		dst[r] = float32(Sum(x[r*cols:][:cols]))
-	}
-}
-
-// MeanRows sets dst[r] to the mean of row r of x (rows×cols).
-func MeanRows(dst, x []float32, rows, cols int) {
-	for r := range rows {
-		dst[r] = float32(Sum(x[r*cols:][:cols]) / float64(cols))
-	}
-}
-
-// MaxRows sets dst[r] to the largest element of row r of x (rows×cols).
-func MaxRows(dst, x []float32, rows, cols int) {
-	for r := range rows {
-		dst[r] = Max(x[r*cols:][:cols])
-	}
-}
-
-// ArgMaxRows sets dst[r] to the index of the largest element of row r of x (rows×cols).
-func ArgMaxRows(dst []int32, x []float32, rows, cols int) {
-	for r := range rows {
-		dst[r] = int32(ArgMax(x[r*cols:][:cols]))
-	}
-}
-
 func sumGeneric(x []float32) float32 {
 	var s [4]float32
 	for len(x) >= 4 {

@@ -156,21 +156,3 @@ func TestReduceEmptyAxis(t *testing.T) {
 		t.Errorf("reductions of nothing are %v", dst)
 	}
 }
-
-func TestRowReductions(t *testing.T) {
-	const rows, cols = 5, 37
-	x := make([]float32, rows*cols)
-	random(newRand(), x)
-	sum, mean, top, arg := make([]float32, rows), make([]float32, rows), make([]float32, rows), make([]int32, rows)
-	SumRows(sum, x, rows, cols)
-	MeanRows(mean, x, rows, cols)
-	MaxRows(top, x, rows, cols)
-	ArgMaxRows(arg, x, rows, cols)
-	for r := range rows {
-		row := x[r*cols:][:cols]
-		want, _ := sum64(row, func(v float64) float64 { return v })
-		if !near(sum[r], want, 1e-5, 1) || !near(mean[r], want/cols, 1e-5, 1) || top[r] != Max(row) || row[arg[r]] != top[r] {
-			t.Errorf("row %d: sum %g, mean %g, max %g at %d", r, sum[r], mean[r], top[r], arg[r])
-		}
-	}
-}

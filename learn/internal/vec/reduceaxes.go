@@ -94,7 +94,7 @@ func (a *axes) reduceCols(op Reduction, dst, x []float32, lo, hi int) {
 		outer, c := lo/cols, lo%cols
 		n := min(cols-c, hi-lo)
 		d := dst[lo : lo+n]
-		sumCols(d, x[outer*rows*cols+c:], nil, rows, n, cols)
+		sumCols(d, x[outer*rows*cols+c:], rows, n, cols)
 		if op == ReduceMean {
 			BinaryScalar(OpDiv, d, d, float32(rows))
 		}

@@ -101,31 +101,23 @@ func TestSumCols(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		for k, shape := range matrices() {
 			rows, cols := shape[0], shape[1]
-			s := guarded(f, rng, k%2 == 0, cols, rows*cols, rows*cols)
-			dst, x, mask := s[0], s[1], s[2]
-			for _, masked := range []bool{false, true} {
-				for i := range dst {
-					dst[i] = nan32
-				}
-				if masked {
-					SumColsMasked(dst, x, mask, rows, cols)
-				} else {
-					SumCols(dst, x, rows, cols)
-				}
-				for c := range dst {
-					want, scale := 0.0, 0.0
-					for r := range rows {
-						if !masked || mask[r*cols+c] > 0 {
-							want += float64(x[r*cols+c])
-							scale += math.Abs(float64(x[r*cols+c]))
-						}
-					}
-					if math.Abs(float64(dst[c])-want) > 2e-6*scale {
-						t.Fatalf("%d×%d masked %v: column %d is %g, want %g", rows, cols, masked, c, dst[c], want)
-					}
-				}
-				checkIntact(t, f, k%2 == 0, s)
+			s := guarded(f, rng, k%2 == 0, cols, rows*cols)
+			dst, x := s[0], s[1]
+			for i := range dst {
+				dst[i] = nan32
 			}
+			SumCols(dst, x, rows, cols)
+			for c := range dst {
+				want, scale := 0.0, 0.0
+				for r := range rows {
+					want += float64(x[r*cols+c])
+					scale += math.Abs(float64(x[r*cols+c]))
+				}
+				if math.Abs(float64(dst[c])-want) > 2e-6*scale {
+					t.Fatalf("%d×%d: column %d is %g, want %g", rows, cols, c, dst[c], want)
+				}
+			}
+			checkIntact(t, f, k%2 == 0, s)
 		}
 	})
 }
@@ -347,7 +339,7 @@ func TestRowLevelsAgree(t *testing.T) {
 			part := make([]float32, 9*cols)
 			BatchNormPartial(part, a, rows, cols)
 			BatchNormGradPartial(part[2*cols:], a, b, c, p[:cols], rows, cols)
-			SumColsMasked(part[4*cols:5*cols], a, c, rows, cols)
+			SumCols(part[4*cols:5*cols], a, rows, cols)
 			mean, inv := make([]float32, rows), make([]float32, rows)
 			y, dx := make([]float32, n), make([]float32, n)
 			LayerNorm(y, a, p[:cols], q[:cols], mean, inv, rows, cols, 1e-5)
@@ -374,7 +366,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 	mean, inv := make([]float32, rows), make([]float32, rows)
 	for name, f := range map[string]func(){
 		"AffineRows":           func() { AffineRows(s[0], s[1], s[2], s[3], s[4], s[5], rows, cols, true) },
-		"SumCols":              func() { SumColsMasked(s[0], s[1], s[2], rows, cols) },
+		"SumCols":              func() { SumCols(s[0], s[1], rows, cols) },
 		"BatchNormPartial":     func() { BatchNormPartial(s[0], s[1], rows, cols) },
 		"BatchNormFinish":      func() { BatchNormFinish(s[0][:cols], s[1], s[2], s[3], rows, rows, 1e-5) },
 		"BatchNormGradPartial": func() { BatchNormGradPartial(s[0], s[1], s[2], s[3], s[4], rows, cols) },

@@ -18,7 +18,6 @@ var (
 	geluTanhTab          = table[kernel2]{geluTanhGeneric, geluTanhAVX2, geluTanhAVX512}
 	siluTab              = table[kernel2]{siluGeneric, siluAVX2, siluAVX512}
 	leakyTab             = table[kernel2s]{leakyGeneric, leakyAVX2, leakyAVX512}
-	clampTab             = table[kernel2s]{clampGeneric, clampAVX2, clampAVX512}
 	affineTab            = table[kernel2s]{affineGeneric, affineAVX2, affineAVX512}
 	scaleTab             = table[kernel2s]{scaleGeneric, scaleAVX2, scaleAVX512}
 	quotientTab          = table[kernel2s]{quotientGeneric, quotientAVX2, quotientAVX512}
@@ -34,7 +33,6 @@ var (
 	reluGradTab          = table[kernel3]{reluGradGeneric, reluGradAVX2, reluGradAVX512}
 	absGradTab           = table[kernel3]{absGradGeneric, absGradAVX2, absGradAVX512}
 	sqrtGradTab          = table[kernel3]{sqrtGradGeneric, sqrtGradAVX2, sqrtGradAVX512}
-	rsqrtGradTab         = table[kernel3]{rsqrtGradGeneric, rsqrtGradAVX2, rsqrtGradAVX512}
 	squareGradTab        = table[kernel3]{squareGradGeneric, squareGradAVX2, squareGradAVX512}
 	sigmoidGradTab       = table[kernel3]{sigmoidGradGeneric, sigmoidGradAVX2, sigmoidGradAVX512}
 	tanhGradTab          = table[kernel3]{tanhGradGeneric, tanhGradAVX2, tanhGradAVX512}
@@ -42,7 +40,6 @@ var (
 	geluTanhGradTab      = table[kernel3]{geluTanhGradGeneric, geluTanhGradAVX2, geluTanhGradAVX512}
 	siluGradTab          = table[kernel3]{siluGradGeneric, siluGradAVX2, siluGradAVX512}
 	leakyGradTab         = table[kernel3s]{leakyGradGeneric, leakyGradAVX2, leakyGradAVX512}
-	clampGradTab         = table[kernel3s]{clampGradGeneric, clampGradAVX2, clampGradAVX512}
 	axpbyTab             = table[kernel3s]{axpbyGeneric, axpbyAVX2, axpbyAVX512}
 	sgdTab               = table[sgdKernel]{sgdGeneric, sgdAVX2, sgdAVX512}
 	momentumTab          = table[momentumKernel]{momentumGeneric, momentumAVX2, momentumAVX512}
@@ -68,7 +65,6 @@ var (
 	affineAddRowsTab     = table[affineKernel]{affineAddRowsGeneric, affineAddRowsAVX2, affineAddRowsAVX512}
 	affineAddReLURowsTab = table[affineKernel]{affineAddReLURowsGeneric, affineAddReLURowsAVX2, affineAddReLURowsAVX512}
 	colSumTab            = table[colSumKernel]{colSumGeneric, colSumAVX2, colSumAVX512}
-	colSumMaskedTab      = table[colSumKernel]{colSumMaskedGeneric, colSumMaskedAVX2, colSumMaskedAVX512}
 	momentsTab           = table[momentKernel]{momentsGeneric, momentsAVX2, momentsAVX512}
 	bnGradTab            = table[bnGradKernel]{bnGradGeneric, bnGradAVX2, bnGradAVX512}
 	bnGradMaskedTab      = table[bnGradKernel]{bnGradMaskedGeneric, bnGradMaskedAVX2, bnGradMaskedAVX512}
@@ -83,7 +79,6 @@ var (
 	fromFloat16Tab       = table[fromHalfKernel]{fromFloat16Generic, fromFloat16Whole, fromFloat16AVX512}
 	toBFloat16Tab        = table[toHalfKernel]{toBFloat16Generic, toBFloat16Whole, toBFloat16AVX512}
 	fromBFloat16Tab      = table[fromHalfKernel]{fromBFloat16Generic, fromBFloat16Whole, fromBFloat16AVX512}
-	fromUint8Tab         = table[fromByteKernel]{fromUint8Generic, fromUint8Whole, fromUint8AVX512}
 	dropoutTab           = table[dropoutKernel]{dropoutGeneric, dropoutAVX2, dropoutAVX512}
 	uniformTab           = table[uniformKernel]{uniformGeneric, uniformAVX2, uniformAVX512}
 	normalTab            = table[uniformKernel]{normalGeneric, normalAVX2, normalAVX512}

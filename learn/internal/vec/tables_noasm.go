@@ -20,7 +20,6 @@ var (
 	geluTanhTab          = table[kernel2]{geluTanhGeneric, geluTanhGeneric, geluTanhGeneric}
 	siluTab              = table[kernel2]{siluGeneric, siluGeneric, siluGeneric}
 	leakyTab             = table[kernel2s]{leakyGeneric, leakyGeneric, leakyGeneric}
-	clampTab             = table[kernel2s]{clampGeneric, clampGeneric, clampGeneric}
 	affineTab            = table[kernel2s]{affineGeneric, affineGeneric, affineGeneric}
 	scaleTab             = table[kernel2s]{scaleGeneric, scaleGeneric, scaleGeneric}
 	quotientTab          = table[kernel2s]{quotientGeneric, quotientGeneric, quotientGeneric}
@@ -36,7 +35,6 @@ var (
 	reluGradTab          = table[kernel3]{reluGradGeneric, reluGradGeneric, reluGradGeneric}
 	absGradTab           = table[kernel3]{absGradGeneric, absGradGeneric, absGradGeneric}
 	sqrtGradTab          = table[kernel3]{sqrtGradGeneric, sqrtGradGeneric, sqrtGradGeneric}
-	rsqrtGradTab         = table[kernel3]{rsqrtGradGeneric, rsqrtGradGeneric, rsqrtGradGeneric}
 	squareGradTab        = table[kernel3]{squareGradGeneric, squareGradGeneric, squareGradGeneric}
 	sigmoidGradTab       = table[kernel3]{sigmoidGradGeneric, sigmoidGradGeneric, sigmoidGradGeneric}
 	tanhGradTab          = table[kernel3]{tanhGradGeneric, tanhGradGeneric, tanhGradGeneric}
@@ -44,7 +42,6 @@ var (
 	geluTanhGradTab      = table[kernel3]{geluTanhGradGeneric, geluTanhGradGeneric, geluTanhGradGeneric}
 	siluGradTab          = table[kernel3]{siluGradGeneric, siluGradGeneric, siluGradGeneric}
 	leakyGradTab         = table[kernel3s]{leakyGradGeneric, leakyGradGeneric, leakyGradGeneric}
-	clampGradTab         = table[kernel3s]{clampGradGeneric, clampGradGeneric, clampGradGeneric}
 	axpbyTab             = table[kernel3s]{axpbyGeneric, axpbyGeneric, axpbyGeneric}
 	sgdTab               = table[sgdKernel]{sgdGeneric, sgdGeneric, sgdGeneric}
 	momentumTab          = table[momentumKernel]{momentumGeneric, momentumGeneric, momentumGeneric}
@@ -70,7 +67,6 @@ var (
 	affineAddRowsTab     = table[affineKernel]{affineAddRowsGeneric, affineAddRowsGeneric, affineAddRowsGeneric}
 	affineAddReLURowsTab = table[affineKernel]{affineAddReLURowsGeneric, affineAddReLURowsGeneric, affineAddReLURowsGeneric}
 	colSumTab            = table[colSumKernel]{colSumGeneric, colSumGeneric, colSumGeneric}
-	colSumMaskedTab      = table[colSumKernel]{colSumMaskedGeneric, colSumMaskedGeneric, colSumMaskedGeneric}
 	momentsTab           = table[momentKernel]{momentsGeneric, momentsGeneric, momentsGeneric}
 	bnGradTab            = table[bnGradKernel]{bnGradGeneric, bnGradGeneric, bnGradGeneric}
 	bnGradMaskedTab      = table[bnGradKernel]{bnGradMaskedGeneric, bnGradMaskedGeneric, bnGradMaskedGeneric}
@@ -85,7 +81,6 @@ var (
 	fromFloat16Tab       = table[fromHalfKernel]{fromFloat16Generic, fromFloat16Generic, fromFloat16Generic}
 	toBFloat16Tab        = table[toHalfKernel]{toBFloat16Generic, toBFloat16Generic, toBFloat16Generic}
 	fromBFloat16Tab      = table[fromHalfKernel]{fromBFloat16Generic, fromBFloat16Generic, fromBFloat16Generic}
-	fromUint8Tab         = table[fromByteKernel]{fromUint8Generic, fromUint8Generic, fromUint8Generic}
 	dropoutTab           = table[dropoutKernel]{dropoutGeneric, dropoutGeneric, dropoutGeneric}
 	uniformTab           = table[uniformKernel]{uniformGeneric, uniformGeneric, uniformGeneric}
 	normalTab            = table[uniformKernel]{normalGeneric, normalGeneric, normalGeneric}

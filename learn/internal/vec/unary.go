@@ -23,12 +23,6 @@ func Square(dst, x []float32) { run2(&squareTab, dst, x) }
 // LeakyReLU sets dst = x where x > 0 and alpha·x elsewhere.
 func LeakyReLU(dst, x []float32, alpha float32) { run2s(&leakyTab, dst, x, alpha, 0) }
 
-// Clamp sets dst = min(max(x, lo), hi); NaN stays NaN.
-func Clamp(dst, x []float32, lo, hi float32) { run2s(&clampTab, dst, x, lo, hi) }
-
-// Affine sets dst = a·x + b.
-func Affine(dst, x []float32, a, b float32) { run2s(&affineTab, dst, x, a, b) }
-
 // ReLUGrad sets dx = dy where y > 0 and 0 elsewhere; y is ReLU's output or input.
 func ReLUGrad(dx, dy, y []float32) { run3(&reluGradTab, dx, dy, y) }
 
@@ -38,18 +32,12 @@ func AbsGrad(dx, dy, x []float32) { run3(&absGradTab, dx, dy, x) }
 // SqrtGrad sets dx = dy/(2y) from Sqrt's output y.
 func SqrtGrad(dx, dy, y []float32) { run3(&sqrtGradTab, dx, dy, y) }
 
-// RsqrtGrad sets dx = -dy·y³/2 from Rsqrt's output y.
-func RsqrtGrad(dx, dy, y []float32) { run3(&rsqrtGradTab, dx, dy, y) }
-
 // SquareGrad sets dx = 2·dy·x.
 func SquareGrad(dx, dy, x []float32) { run3(&squareGradTab, dx, dy, x) }
 
 // LeakyReLUGrad sets dx = dy where y > 0 and alpha·dy elsewhere; y is the output (when alpha is
 // not negative) or the input.
 func LeakyReLUGrad(dx, dy, y []float32, alpha float32) { run3s(&leakyGradTab, dx, dy, y, alpha, 0) }
-
-// ClampGrad sets dx = dy where lo ≤ x ≤ hi and 0 elsewhere.
-func ClampGrad(dx, dy, x []float32, lo, hi float32) { run3s(&clampGradTab, dx, dy, x, lo, hi) }
 
 func reluGeneric(dst, x []float32) {
 	for i, v := range x[:len(dst)] {
@@ -96,18 +84,6 @@ func leakyGeneric(dst, x []float32, alpha, _ float32) {
 	}
 }
 
-func clampGeneric(dst, x []float32, lo, hi float32) {
-	for i, v := range x[:len(dst)] {
-		if v < lo {
-			v = lo
-		}
-		if v > hi {
-			v = hi
-		}
-		dst[i] = v
-	}
-}
-
 func affineGeneric(dst, x []float32, a, b float32) {
 	for i, v := range x[:len(dst)] {
 		dst[i] = a*v + b
@@ -144,13 +120,6 @@ func sqrtGradGeneric(dx, dy, y []float32) {
 	}
 }
 
-func rsqrtGradGeneric(dx, dy, y []float32) {
-	y = y[:len(dx)]
-	for i, g := range dy[:len(dx)] {
-		dx[i] = -0.5 * g * (y[i] * y[i] * y[i])
-	}
-}
-
 func squareGradGeneric(dx, dy, x []float32) {
 	x = x[:len(dx)]
 	for i, g := range dy[:len(dx)] {
@@ -163,16 +132,6 @@ func leakyGradGeneric(dx, dy, y []float32, alpha, _ float32) {
 	for i, g := range dy[:len(dx)] {
 		if !(y[i] > 0) {
 			g *= alpha
-		}
-		dx[i] = g
-	}
-}
-
-func clampGradGeneric(dx, dy, x []float32, lo, hi float32) {
-	x = x[:len(dx)]
-	for i, g := range dy[:len(dx)] {
-		if !(x[i] >= lo && x[i] <= hi) {
-			g = 0
 		}
 		dx[i] = g
 	}

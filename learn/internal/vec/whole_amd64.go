@@ -51,12 +51,6 @@ func fromBFloat16Whole(dst []float32, x []uint16) {
 	fromBFloat16Generic(dst[k:], x[k:])
 }
 
-func fromUint8Whole(dst []float32, x []uint8, scale, shift float32) {
-	k := len(dst) &^ 15
-	fromUint8AVX2(dst[:k], x[:k], scale, shift)
-	fromUint8Generic(dst[k:], x[k:], scale, shift)
-}
-
 // transposeWhole does 8×8 blocks in assembly on both instruction sets, and the edges in Go.
 func transposeWhole(dst, x []float32, rows, cols, dstStride, xStride int) {
 	r, c := rows&^7, cols&^7

@@ -196,15 +196,6 @@ func (a *asm) either(p, q *mask) *mask {
 	return &mask{V: a.or(p.V, q.V)}
 }
 
-func (a *asm) both(p, q *mask) *mask {
-	if a.Wide {
-		m := &mask{K: a.K()}
-		a.KANDW(p.K, q.K, m.K)
-		return m
-	}
-	return &mask{V: a.and(p.V, q.V)}
-}
-
 // choose is x where the mask is set and y elsewhere.
 func (a *asm) choose(m *mask, x vec, y src) vec {
 	d := a.NewVec()

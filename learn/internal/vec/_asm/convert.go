@@ -8,22 +8,17 @@ import (
 // cannot mask narrow elements, does a multiple of 16 elements, and Go the rest.
 type conversion struct {
 	name, typ, signature string
-	scalars              []string
 	from, to             int // bytes an element
-	body                 func(a *asm, src, dst operand.Mem, m *mask, s []vec)
+	body                 func(a *asm, src, dst operand.Mem, m *mask)
 }
 
 func (k *conversion) emit(a *asm) {
 	a.begin(k.name, k.signature)
 	dst, x, n, at := a.Pointer("dst"), a.Pointer("x"), a.Length("dst"), a.GP64()
-	var s []vec
-	for _, name := range k.scalars {
-		s = append(s, a.Scalar(name))
-	}
 	a.XORQ(at, at)
 	step := func(disp int, m *mask) {
 		k.body(a, operand.Mem{Base: x, Index: at, Scale: uint8(k.from), Disp: disp / 4 * k.from},
-			operand.Mem{Base: dst, Index: at, Scale: uint8(k.to), Disp: disp / 4 * k.to}, m, s)
+			operand.Mem{Base: dst, Index: at, Scale: uint8(k.to), Disp: disp / 4 * k.to}, m)
 	}
 	if a.Wide {
 		a.OverRange(at, n, 2, step)
@@ -35,7 +30,7 @@ func (k *conversion) emit(a *asm) {
 
 var conversions = []conversion{
 	{name: "toFloat16", typ: "toHalfKernel", signature: "func(dst []uint16, x []float32)", from: 4, to: 2,
-		body: func(a *asm, src, dst operand.Mem, m *mask, _ []vec) {
+		body: func(a *asm, src, dst operand.Mem, m *mask) {
 			v := a.LoadVec(src, m)
 			for h := range a.Halves() {
 				if m != nil {
@@ -46,7 +41,7 @@ var conversions = []conversion{
 			}
 		}},
 	{name: "fromFloat16", typ: "fromHalfKernel", signature: "func(dst []float32, x []uint16)", from: 2, to: 4,
-		body: func(a *asm, src, dst operand.Mem, m *mask, _ []vec) {
+		body: func(a *asm, src, dst operand.Mem, m *mask) {
 			v := a.NewVec()
 			for h := range a.Halves() {
 				if m != nil {
@@ -58,7 +53,7 @@ var conversions = []conversion{
 			a.StoreVec(v, dst, m)
 		}},
 	{name: "toBFloat16", typ: "toHalfKernel", signature: "func(dst []uint16, x []float32)", from: 4, to: 2,
-		body: func(a *asm, src, dst operand.Mem, m *mask, _ []vec) {
+		body: func(a *asm, src, dst operand.Mem, m *mask) {
 			v := a.LoadVec(src, m)
 			odd := a.and(a.shifted(a.VPSRLD, 16, v), a.constBits(1))
 			r := a.shifted(a.VPSRLD, 16, a.addInts(a.addInts(v, a.constBits(0x7fff)), odd))
@@ -66,7 +61,7 @@ var conversions = []conversion{
 			a.storeWords(a.choose(a.compare(un, v, v), quiet, r), dst, m)
 		}},
 	{name: "fromBFloat16", typ: "fromHalfKernel", signature: "func(dst []float32, x []uint16)", from: 2, to: 4,
-		body: func(a *asm, src, dst operand.Mem, m *mask, _ []vec) {
+		body: func(a *asm, src, dst operand.Mem, m *mask) {
 			v := a.NewVec()
 			for h := range a.Halves() {
 				if m != nil {
@@ -76,12 +71,6 @@ var conversions = []conversion{
 				}
 			}
 			a.StoreVec(a.shifted(a.VPSLLD, 16, v), dst, m)
-		}},
-	{name: "fromUint8", typ: "fromByteKernel", signature: "func(dst []float32, x []uint8, scale, shift float32)",
-		scalars: []string{"scale", "shift"}, from: 1, to: 4,
-		body: func(a *asm, src, dst operand.Mem, m *mask, s []vec) {
-			v := a.toFloats(a.loadBytes(src, m))
-			a.StoreVec(a.add(a.mul(v, s[0]), s[1]), dst, m)
 		}},
 }
 

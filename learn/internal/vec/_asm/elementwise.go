@@ -39,7 +39,6 @@ var unaryScalar = []struct {
 	{"leaky", func(a *asm, x, p, _ vec) vec {
 		return a.choose(a.compare(gt, x, a.constant(0)), x, a.mul(x, p))
 	}},
-	{"clamp", func(a *asm, x, p, q vec) vec { return a.min(q, a.max(p, x)) }},
 	{"affine", func(a *asm, x, p, q vec) vec { return a.fma(x, p, q) }},
 	{"scale", func(a *asm, x, p, _ vec) vec { return a.mul(x, p) }},
 	{"quotient", func(a *asm, x, p, _ vec) vec { return a.div(x, p) }},
@@ -67,9 +66,6 @@ var binary = []struct {
 		return a.choose(zero, a.Zero(), d)
 	}},
 	{"sqrtGrad", 2, func(a *asm, dy, y vec) vec { return a.div(a.mul(dy, a.constant(0.5)), y) }},
-	{"rsqrtGrad", 2, func(a *asm, dy, y vec) vec {
-		return a.mul(a.mul(dy, a.constant(-0.5)), a.mul(a.mul(y, y), y))
-	}},
 	{"squareGrad", 2, func(a *asm, dy, x vec) vec { return a.mul(a.add(dy, dy), x) }},
 	{"sigmoidGrad", 2, func(a *asm, dy, y vec) vec {
 		return a.mul(dy, a.mul(y, a.sub(a.copyOf(a.constant(1)), y)))
@@ -103,9 +99,6 @@ var binaryScalar = []struct {
 }{
 	{"leakyGrad", func(a *asm, dy, y, p, _ vec) vec {
 		return a.choose(a.compare(gt, y, a.constant(0)), dy, a.mul(dy, p))
-	}},
-	{"clampGrad", func(a *asm, dy, x, p, q vec) vec {
-		return a.keep(a.both(a.compare(ge, x, p), a.compare(le, x, q)), dy)
 	}},
 	{"axpby", func(a *asm, x, y, p, q vec) vec { return a.fma(x, p, a.mul(y, q)) }},
 }

@@ -35,10 +35,8 @@ var panels = []panel{
 	affineKernel("affineReLURows", "x", func(a *asm, p *panelArgs) vec { return a.relu(affine(a, p)) }),
 	affineKernel("affineAddRows", "x res", func(a *asm, p *panelArgs) vec { return a.add(affine(a, p), p.x[1]) }),
 	affineKernel("affineAddReLURows", "x res", func(a *asm, p *panelArgs) vec { return a.relu(a.add(affine(a, p), p.x[1])) }),
-	{name: "colSum", typ: "colSumKernel", params: "dst x mask", read: "x", sums: "dst", ways: 4, strided: true,
+	{name: "colSum", typ: "colSumKernel", params: "dst x", read: "x", sums: "dst", ways: 4, strided: true,
 		body: func(a *asm, p *panelArgs) []vec { a.addTo(p.acc[0], p.x[0]); return nil }},
-	{name: "colSumMasked", typ: "colSumKernel", params: "dst x mask", read: "x mask", sums: "dst", ways: 4, strided: true,
-		body: func(a *asm, p *panelArgs) []vec { a.addTo(p.acc[0], masked(a, p)); return nil }},
 	{name: "moments", typ: "momentKernel", params: "sum sq x shift", read: "x", cols: "shift", sums: "sum sq", ways: 2,
 		body: func(a *asm, p *panelArgs) []vec {
 			d := a.sub(p.x[0], p.col[0])
