@@ -120,8 +120,11 @@ func (d Dir) File(name string) string { return filepath.Join(d.path, name) }
 func (d Dir) Events() string { return d.File("events.jsonl") }
 
 // Busy tells whether a process is working on the run: whether its journal is locked.
-func (d Dir) Busy() bool {
-	file, err := os.Open(d.Events())
+func (d Dir) Busy() bool { return Locked(d.Events()) }
+
+// Locked tells whether a process has the journal at path open.
+func Locked(path string) bool {
+	file, err := os.Open(path)
 	if err != nil {
 		return false
 	}

@@ -123,7 +123,7 @@ func (l *Launcher) prepare(ctx context.Context) (err error) {
 	if l.program, err = os.Executable(); err != nil {
 		return err
 	}
-	if l.session, err = openSession(l.Dir, l.Setup); err != nil {
+	if l.session, err = openSession(ctx, l.Dir, l.Setup, l.Observer.Remark); err != nil {
 		return err
 	}
 	// Socket paths are short, whatever the run's directory is called.

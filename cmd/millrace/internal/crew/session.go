@@ -1,6 +1,7 @@
 package crew
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,8 +55,9 @@ func LastTime(dir rundir.Dir) (s Setup, crewed bool, err error) {
 	return list[len(list)-1].Setup, true, nil
 }
 
-// openSession begins a session on a run, which no other process may be working on.
-func openSession(dir rundir.Dir, setup Setup) (s session, err error) {
+// openSession begins a session on a run, which no other process may be working on. It waits for workers of an earlier
+// session whose launcher was killed: they save, and then end.
+func openSession(ctx context.Context, dir rundir.Dir, setup Setup, remark func(format string, args ...any)) (s session, err error) {
 	s.Setup = setup
 	if s.lock, err = control.OpenJournal(dir.Events()); err != nil {
 		return s, &rundir.Error{Path: dir.Path(), Cause: err}
@@ -65,6 +67,9 @@ func openSession(dir rundir.Dir, setup Setup) (s session, err error) {
 			s.close(dir)
 		}
 	}()
+	if err := awaitOrphans(ctx, dir, remark); err != nil {
+		return s, err
+	}
 	job.Tidy(dir)
 	at, _, err := job.Reached(dir)
 	if err != nil {
@@ -85,6 +90,31 @@ func openSession(dir rundir.Dir, setup Setup) (s session, err error) {
 	}
 	err = durable.WriteFile(filepath.Join(s.path, sessionFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(s) })
 	return s, err
+}
+
+// awaitOrphans waits until no worker of earlier sessions writes to a run any more. One that is stopped never ends: the wait ends
+// with ctx.
+func awaitOrphans(ctx context.Context, dir rundir.Dir, remark func(format string, args ...any)) error {
+	list, err := sessions(dir)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		for _, journal := range list[i].journals() {
+			name := filepath.Base(filepath.Dir(journal))
+			for told := false; rundir.Locked(journal); told = true {
+				if !told {
+					remark("waiting for worker %s, which a killed launcher has left, to save and end", name)
+				}
+				select {
+				case <-ctx.Done():
+					return &rundir.Error{Path: dir.Path(), Cause: fmt.Errorf("worker %s of before has not ended: %w", name, context.Cause(ctx))}
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // close lets others work on the run.

@@ -1,7 +1,9 @@
 package crew
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +29,7 @@ func newRun(t *testing.T) rundir.Dir {
 // addSession makes a session that goes on from a step, with logs and journals of workers.
 func addSession(t *testing.T, dir rundir.Dir, from int, workers map[string][]uint64, decided ...uint64) {
 	t.Helper()
-	s, err := openSession(dir, Setup{Workers: len(workers)})
+	s, err := openSession(t.Context(), dir, Setup{Workers: len(workers)}, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,15 +146,42 @@ func TestSessions(t *testing.T) {
 
 func TestOneSessionAtATime(t *testing.T) {
 	dir := newRun(t)
-	s, err := openSession(dir, Setup{Workers: 2})
+	s, err := openSession(t.Context(), dir, Setup{Workers: 2}, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openSession(dir, Setup{}); err == nil || !strings.Contains(err.Error(), "another process writes to this run") {
+	if _, err := openSession(t.Context(), dir, Setup{}, t.Logf); err == nil || !strings.Contains(err.Error(), "another process writes to this run") {
 		t.Errorf("a second session at the same time: %v", err)
 	}
 	s.close(dir)
-	if s, err = openSession(dir, Setup{}); err != nil {
+	if s, err = openSession(t.Context(), dir, Setup{}, t.Logf); err != nil {
+		t.Fatal(err)
+	}
+	s.close(dir)
+}
+
+// TestOrphans begins a session while a worker of the one before, whose launcher was killed, still writes to the run.
+func TestOrphans(t *testing.T) {
+	dir := newRun(t)
+	s, err := openSession(t.Context(), dir, Setup{Workers: 2}, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(s.worker("w1"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	orphan, err := control.OpenJournal(filepath.Join(s.worker("w1"), eventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.close(dir)
+	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := openSession(short, dir, Setup{}, t.Logf); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "worker w1 of before has not ended") {
+		t.Errorf("with an orphan: %v", err)
+	}
+	time.AfterFunc(200*time.Millisecond, func() { orphan.Close() }) //nolint:errcheck // it is empty
+	if s, err = openSession(t.Context(), dir, Setup{}, t.Logf); err != nil {
 		t.Fatal(err)
 	}
 	s.close(dir)
