@@ -93,9 +93,13 @@ func ExampleSolve() {
 	if err != nil {
 		panic(err)
 	}
-	_ = plan.Tours // where to drive
-	_ = plan.Stops // where to wait, and who uploads there
-	_ = plan.Parent
+	for _, tour := range plan.Tours { // plan.Stops says where to wait and who uploads there, plan.Parent who sends to whom
+		fmt.Println("in time:", tour.Total <= in.Sink.Deadline)
+	}
+	fmt.Println("not served:", len(plan.Unserved))
+	// Output:
+	// in time: true
+	// not served: 0
 }
 
 // A depot at the edge does not tie the static sink to the edge: it waits where the load is least, as far as the deadline lets it.

@@ -312,14 +312,5 @@ func (w *Network) MaxLoad() (load uint32, core int) {
 	return load, core
 }
 
-// Wave is the newest wave's sequence number.
-func (w *Network) Wave() uint32 {
-	seq := uint32(0)
-	for i := range w.in.Sensors {
-		seq = max(seq, w.View(i).Wave.Seq)
-	}
-	return seq
-}
-
 // Budget is the number of stops beside the root that the protocol may choose.
 func (w *Network) Budget() int { return int(w.budget()) }
