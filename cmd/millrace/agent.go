@@ -102,8 +102,12 @@ func (c *console) runAgent(ctx context.Context, h *agent.Host) error {
 	if err != nil {
 		return err
 	}
-	return c.result(s, func(w io.Writer) error {
+	err = c.result(s, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%d of %s ended well\n", s.Workers-s.Lost, plural(s.Workers, "worker"))
 		return err
 	})
+	if err == nil && ctx.Err() != nil {
+		return &stoppedError{"interrupted: the workers have left"}
+	}
+	return err
 }

@@ -10,7 +10,7 @@ import (
 const Version = 1
 
 const (
-	maxMessage  = 128 << 10 // bytes
+	maxMessage  = 64 << 10 // bytes
 	maxTensors  = 1 << 16
 	maxElements = 1 << 34
 	maxState    = 1 << 42 // bytes

@@ -8,7 +8,7 @@ import socket
 from typing import Any
 
 VERSION = 1
-MAX_MESSAGE = 128 << 10
+MAX_MESSAGE = 64 << 10
 VARIABLE = "MILLRACE_AGENT"
 
 
@@ -58,8 +58,11 @@ class Connection:
                 self._socket.send(packet)
             else:
                 socket.send_fds(self._socket, [packet], [fd])
+            return
         except (BrokenPipeError, ConnectionResetError):
-            self._why_ended()
+            pass  # what the agent said before it ended tells more
+        while True:
+            self.receive()
 
     def receive(self) -> tuple[dict[str, Any], int | None]:
         """Returns the agent's next message, and the file that came along, if one did."""
@@ -79,11 +82,6 @@ class Connection:
     def _receive(self) -> tuple[bytes, list[int]]:
         packet, fds, _, _ = socket.recv_fds(self._socket, MAX_MESSAGE, 4)
         return packet, fds
-
-    def _why_ended(self) -> None:
-        """Raises what the agent said before it ended."""
-        while True:
-            self.receive()
 
     def close(self) -> None:
         self._socket.close()

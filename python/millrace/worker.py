@@ -16,7 +16,7 @@ from . import state
 from .connection import VERSION, AgentError, AgentLost, Connection
 from .order import order
 
-_TENSORS_A_MESSAGE = 500
+_TENSORS_A_MESSAGE = 100
 
 
 class Outcome(enum.Enum):

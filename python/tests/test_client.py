@@ -147,7 +147,7 @@ class GroupTest(AgentTest):
             self.assertIsNone(agent.poll(), "the agent has ended")
             time.sleep(0.05)
         agent.send_signal(signal.SIGTERM)
-        self.finish(agent)
+        self.finish(agent, code=130)
         self.assertEqual({r["end"] for r in self.reports().values()}, {"left"})
 
     def test_readme(self) -> None:
