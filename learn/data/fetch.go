@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"millrace.dev/internal/durable"
 )
 
 // stallTime is how long a server may send nothing before it is given up.
@@ -120,49 +122,75 @@ func install(part *os.File, final string) error {
 	if err := os.Rename(part.Name(), final); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(final))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
+	return durable.SyncDir(filepath.Dir(final))
 }
 
-// download completes part from one address. It asks again while a broken connection has
+// partial is a file that is being fetched from one address, as far as it has come.
+type partial struct {
+	url  string
+	want publishedFile
+	file *os.File
+	sum  hash.Hash // of what the file holds
+	size int64     // of that
+}
+
+// restart empties the file.
+func (p *partial) restart() error {
+	p.sum, p.size = sha256.New(), 0
+	return p.file.Truncate(0)
+}
+
+// append adds what has come.
+func (p *partial) append(b []byte) error {
+	if p.size+int64(len(b)) > p.want.size {
+		return fmt.Errorf("%s is larger than the published %d bytes", p.url, p.want.size)
+	}
+	if _, err := p.file.WriteAt(b, p.size); err != nil {
+		return err
+	}
+	p.sum.Write(b)
+	p.size += int64(len(b))
+	return nil
+}
+
+// ended is an answer that ended before the file did.
+func (p *partial) ended() error {
+	return fmt.Errorf("%s: %w after %d of %d bytes", p.url, errBroken, p.size, p.want.size)
+}
+
+// download completes a file from one address. It asks again while a broken connection has
 // brought bytes, and once from the start when what it went on from turns out wrong.
-func (f *fetcher) download(ctx context.Context, url string, want publishedFile, part *os.File) error {
+func (f *fetcher) download(ctx context.Context, url string, want publishedFile, file *os.File) error {
+	p := &partial{url: url, want: want, file: file}
 	for restarted := false; ; {
-		sum, had, err := hashOf(part)
+		var err error
+		if p.sum, p.size, err = hashOf(file); err == nil && p.size > want.size {
+			err = p.restart()
+		}
 		if err != nil {
 			return err
 		}
-		if had > want.size {
-			sum, had = sha256.New(), 0
-		}
-		if err := part.Truncate(had); err != nil {
-			return err
-		}
-		got, failure := had, error(nil)
+		had := p.size
 		if had < want.size {
-			got, failure = f.request(ctx, url, want, part, sum, had)
+			err = f.request(ctx, p)
 		}
 		switch {
-		case errors.Is(failure, errBroken) && got > had && ctx.Err() == nil:
+		case errors.Is(err, errBroken) && p.size > had && ctx.Err() == nil:
 			continue // it brought something: go on from there
-		case failure != nil:
-			return failure
+		case err != nil:
+			return err
 		}
-		if is := hexOf(sum); is != want.sha256 {
-			if err := part.Truncate(0); err != nil {
-				return err
-			}
-			if had > 0 && !restarted {
-				restarted = true // what was there before may have been at fault
-				continue
-			}
+		is := hexOf(p.sum)
+		if is == want.sha256 {
+			return nil
+		}
+		if err := p.restart(); err != nil {
+			return err
+		}
+		if had == 0 || restarted {
 			return fmt.Errorf("%s has SHA-256 %s, want %s", url, is, want.sha256)
 		}
-		return nil
+		restarted = true // what was there before may have been at fault
 	}
 }
 
@@ -173,70 +201,62 @@ var (
 	errBroken = errors.New("the connection ended")
 )
 
-// request asks for the bytes from offset on and appends them to part and sum. It returns
-// the size that part then has.
-func (f *fetcher) request(ctx context.Context, url string, want publishedFile, part *os.File, sum hash.Hash, offset int64) (int64, error) {
+// request asks for the bytes that are missing and appends them.
+func (f *fetcher) request(ctx context.Context, p *partial) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(f.stall, func() { cancel(errStalled) })
 	defer stalled.Stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
 	if err != nil {
-		return offset, err
+		return err
 	}
-	if offset > 0 {
-		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	if p.size > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", p.size))
 	}
 	resp, err := f.client.Do(req)
 	if err != nil {
-		return offset, causeOf(ctx, url, err)
+		return causeOf(ctx, p.url, err)
 	}
 	defer resp.Body.Close()
 	switch {
-	case resp.StatusCode == http.StatusPartialContent && offset > 0:
+	case resp.StatusCode == http.StatusPartialContent && p.size > 0:
 		var from int64
-		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err != nil || from != offset {
-			return offset, fmt.Errorf("%s answers with another range than was asked for", url)
+		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes %d-", &from); err != nil || from != p.size {
+			return fmt.Errorf("%s answers with another range than was asked for", p.url)
 		}
 	case resp.StatusCode == http.StatusOK: // the whole file, whatever was asked for
-		offset = 0
-		sum.Reset()
-		if err := part.Truncate(0); err != nil {
-			return 0, err
+		if err := p.restart(); err != nil {
+			return err
 		}
 	default:
-		return offset, fmt.Errorf("%s answers %s", url, resp.Status)
+		return fmt.Errorf("%s answers %s", p.url, resp.Status)
 	}
-	return f.copy(ctx, url, want, part, sum, offset, resp.Body, stalled)
+	return f.copy(ctx, p, resp.Body, stalled)
 }
 
-// copy appends the body to part and sum.
-func (f *fetcher) copy(ctx context.Context, url string, want publishedFile, part *os.File, sum hash.Hash, offset int64, body io.Reader, stalled *time.Timer) (int64, error) {
+// copy appends what comes to the file, and puts the stall off each time.
+func (f *fetcher) copy(ctx context.Context, p *partial, body io.Reader, stalled *time.Timer) error {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := body.Read(buf)
 		if n > 0 {
 			stalled.Reset(f.stall)
-			if offset+int64(n) > want.size {
-				return offset, fmt.Errorf("%s is larger than the published %d bytes", url, want.size)
+			if err := p.append(buf[:n]); err != nil {
+				return err
 			}
-			if _, err := part.WriteAt(buf[:n], offset); err != nil {
-				return offset, err
-			}
-			sum.Write(buf[:n])
-			offset += int64(n)
-			f.report(want, offset)
+			f.report(p.want, p.size)
 		}
 		switch {
 		case err == nil:
-		case errors.Is(err, io.EOF) && offset == want.size:
-			return offset, nil
+		case errors.Is(err, io.EOF) && p.size == p.want.size:
+			return nil
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return offset, fmt.Errorf("%s: %w after %d of %d bytes", url, errBroken, offset, want.size)
+			return p.ended()
 		case ctx.Err() != nil:
-			return offset, causeOf(ctx, url, err)
+			return causeOf(ctx, p.url, err)
 		default:
-			return offset, fmt.Errorf("%s: %w after %d of %d bytes: %w", url, errBroken, offset, want.size, err)
+			return fmt.Errorf("%w: %w", p.ended(), err)
 		}
 	}
 }
