@@ -128,6 +128,7 @@ func TestPartition(t *testing.T) {
 			all := l.run()
 			l.reachTogether(c.workers, all...)
 			l.cut(c.others...)
+			time.Sleep(l.spec.Suspect) // what was committed before has been told
 			at := steps(all...)
 			var on, off []*proc
 			var offAt []uint64

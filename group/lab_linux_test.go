@@ -109,10 +109,17 @@ func (l *lab) do(format string, args ...any) {
 	}
 }
 
-// cut parts the network: the named machines are on the other side. What is sent across is lost in silence.
+// cut parts the network, all at once: the named machines are on the other side. What is sent across is lost in silence.
 func (l *lab) cut(others ...int) {
+	l.t.Helper()
+	var lines strings.Builder
 	for _, i := range others {
-		l.do("ip -n %s link set port%d master side1", l.name, i)
+		fmt.Fprintf(&lines, "link set port%d master side1\n", i)
+	}
+	command := exec.Command("ip", "-n", l.name, "-batch", "-")
+	command.Stdin = strings.NewReader(lines.String())
+	if out, err := command.CombinedOutput(); err != nil {
+		l.t.Fatalf("ip: %v: %s", err, out)
 	}
 }
 
