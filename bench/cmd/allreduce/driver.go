@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"millrace.dev/fabric"
@@ -63,8 +65,24 @@ func (m *member) loadGroup(sizes []int) (*job, error) {
 		}
 		return nil
 	}
-	return &job{step: step, check: check, close: func() {
+	return &job{step: step, check: check, share: func(int) float64 { return resident() }, close: func() {
 		w.Close()
 		network.Close()
 	}}, nil
+}
+
+// resident is how many MiB of memory this process takes, of pages that several have mapped its part of each; 0 where the
+// system does not say.
+func resident() float64 {
+	text, err := os.ReadFile("/proc/self/smaps_rollup")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "Pss: %f kB", &kib); err == nil {
+			return kib / 1024
+		}
+	}
+	return 0
 }

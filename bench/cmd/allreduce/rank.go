@@ -83,7 +83,7 @@ func (m *member) id(rank int) uint64 {
 // job is a row that is loaded.
 type job struct {
 	step    func() error
-	share   func(steps int) float64 // of the least bytes that a ring can send; nil where there is no ring
+	share   func(steps int) float64 // of the least bytes that a ring can send, or MiB of memory of a group's worker; nil: neither
 	check   func() error            // of the first step's result
 	close   func()
 	checked bool

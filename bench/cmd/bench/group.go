@@ -42,7 +42,8 @@ func (r reduction) row() string { return fmt.Sprintf("%s/n=%d", r.what, r.ranks)
 
 const (
 	wholeModel = "resnet50-fused" // 102 MB in one vector
-	allTensors = "resnet50"       // the same in 161 parts
+	wholeBytes = 4 * 25_557_032
+	allTensors = "resnet50" // the same in 161 parts
 	registered = "registered"
 	inPlace    = "in-place"
 	ringUnix   = "ring-unix"
@@ -96,6 +97,9 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 		}
 	}
 	b.growth()
+	if err := b.kept(ctx); err != nil {
+		return err
+	}
 	if err := b.training(ctx); err != nil {
 		return err
 	}
@@ -109,6 +113,7 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 		"train: 64 samples a step in all, one thread a worker; two workers against one; ratio: the median of those of the rounds; times: medians of the runs' own half-second measurements; the machine's limit is what two runs that know nothing of each other take at a time, with 32 samples a step each; compute: that time over the time of a step of the group that has nothing to compute",
 		"unfused: a step whose gradients get ready tensor by tensor, as fast as they can be said to be, over one in which they are ready at once",
 		"doubling: the worst time of a buffer over that of one half as long, 1 KiB to 4 MiB; growth: t(n)/(n-1) over t(2)",
+		"memory: of the worker that takes most of it after the last burst, of pages that several have mapped its part of each; over two vectors and 64 MiB",
 		"ring bytes: sent to one neighbour, headers included, over 2S(n-1)/n")
 	return nil
 }
@@ -166,6 +171,9 @@ func (b *groupBench) race(ctx context.Context, what reduction) error {
 		if strings.HasPrefix(v, "ring") && len(e.Bursts) > 0 && what.what == wholeModel {
 			b.report.Rows = append(b.report.Rows, figure(what.row()+"/"+v+"/bytes", "of 2S(n-1)/n", e.Bursts[0].Loss))
 		}
+		if v == driver && len(e.Bursts) > 0 && what.what == wholeModel {
+			b.report.Rows = append(b.report.Rows, memory(what.row()+"/memory", e.Bursts))
+		}
 	}
 	return nil
 }
@@ -200,6 +208,34 @@ func (b *groupBench) doublings(ctx context.Context) error {
 		}
 	}
 	b.report.Rows = append(b.report.Rows, figure("doubling/n=2/in-place", "times", worst))
+	return nil
+}
+
+// memory is the row of what a worker of the whole model takes, over what its gradients, their sum and a program do.
+func memory(name string, bursts []harness.Burst) harness.Row {
+	row := figure(name, "MiB", bursts[len(bursts)-1].Loss)
+	row.Peer, row.Who = 2*wholeBytes/(1<<20)+64, "two vectors and 64 MiB"
+	row.Ratio = row.Ours / row.Peer
+	return row
+}
+
+// kept looks for memory that steps of a group keep.
+func (b *groupBench) kept(ctx context.Context) error {
+	progress("memory of many steps")
+	e := &harness.Entrant{Peer: b.driver, Row: "1KiB/n=2", Variant: driver, Label: "millrace " + driver, Quantum: 1000}
+	if err := harness.Race(ctx, []*harness.Entrant{e}, harness.Pace{Burst: time.Millisecond, Rounds: 11}); err != nil {
+		return err
+	}
+	growth := math.NaN()
+	if e.Failure == nil {
+		steps := 0
+		for _, burst := range e.Bursts[1:] {
+			steps += burst.Steps
+		}
+		growth = (e.Bursts[len(e.Bursts)-1].Loss - e.Bursts[0].Loss) / float64(steps) * 1000
+		b.report.Notes = append(b.report.Notes, fmt.Sprintf("kept/n=2: what memory of a group's worker has grown by from the first burst of short steps to the last, %d steps later", steps))
+	}
+	b.report.Rows = append(b.report.Rows, figure("kept/n=2", "MiB a 1000 steps", growth))
 	return nil
 }
 
