@@ -175,6 +175,7 @@ func (b *recoveryBench) rows(limits *harness.Limits) {
 		if name == sockets {
 			b.spread(name, o.all(), 1e3*limits.Seconds(len(b.cpus), 0, socketBytes, int(socketBytes)))
 			b.steps(name, o)
+			b.parts(name, o.kills)
 			continue
 		}
 		ours = append(ours, o.kills...)
@@ -206,7 +207,7 @@ func (b *recoveryBench) rows(limits *harness.Limits) {
 				figure(fmt.Sprintf("killed in %s (%d)/max", phase, len(t)), "ms", slices.Max(t)))
 		}
 	}
-	b.parts(ours)
+	b.parts("all", ours)
 	for _, group := range []string{"n=4", "n=8"} {
 		b.joining(group)
 	}
@@ -291,8 +292,8 @@ func (b *recoveryBench) joining(group string) {
 	}
 }
 
-// parts adds where the time goes.
-func (b *recoveryBench) parts(kills []recovered) {
+// parts adds where the time goes after kills.
+func (b *recoveryBench) parts(name string, kills []recovered) {
 	for _, p := range []struct {
 		name string
 		of   func(recovered) float64
@@ -308,6 +309,6 @@ func (b *recoveryBench) parts(kills []recovered) {
 				t = append(t, v)
 			}
 		}
-		b.report.Rows = append(b.report.Rows, figure("all/"+p.name+"/p50", "ms", harness.Median(t)), figure("all/"+p.name+"/p99", "ms", harness.Quantile(t, 0.99)))
+		b.report.Rows = append(b.report.Rows, figure(name+"/"+p.name+"/p50", "ms", harness.Median(t)), figure(name+"/"+p.name+"/p99", "ms", harness.Quantile(t, 0.99)))
 	}
 }
