@@ -142,14 +142,7 @@ func (lp *loop) wish(l *link, body []byte) {
 		l.conn.Close(fmt.Errorf("%q wishes to join by a connection of another worker", who.Name))
 		return
 	}
-	refuse := func(reason string, again bool) {
-		body, err := json.Marshal(refusal{reason, again})
-		if err != nil {
-			lp.fail(err)
-			return
-		}
-		l.send(typeRefuse, lp.mesh.view.Epoch, body)
-	}
+	refuse := func(reason string, again bool) { lp.refuse(l, refusal{reason, again}) }
 	view := lp.mesh.view
 	switch {
 	case lp.machine == nil || view.Epoch == 0:
@@ -162,11 +155,8 @@ func (lp *loop) wish(l *link, body []byte) {
 		refuse("this group has no state to give", false)
 		return
 	}
-	for _, m := range view.Members {
-		if m.Name == who.Name && m.ID != who.ID {
-			refuse(fmt.Sprintf("there is a member called %s already", m.Name), true)
-			return
-		}
+	if lp.refuseNamesake(l, who) {
+		return
 	}
 	w := welcome{Model: lp.measuring.model}
 	if hosts(View{Members: append(slices.Clone(view.Members), who)}) == 1 {
@@ -180,6 +170,25 @@ func (lp *loop) wish(l *link, body []byte) {
 	l.send(typeWelcome, view.Epoch, known)
 	lp.config.Logger.Info("a worker wants to join", "worker", lp.self.Name, "joiner", who.Name)
 	lp.handle(protocol.Wish{Join: []Member{who}})
+}
+
+// refuse tells a worker why it is not let in.
+func (lp *loop) refuse(l *link, r refusal) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		lp.fail(err)
+		return
+	}
+	l.send(typeRefuse, lp.mesh.view.Epoch, body)
+}
+
+// refuseNamesake refuses a worker that wants in under the name of a member, and says whether it did.
+func (lp *loop) refuseNamesake(l *link, who Member) bool {
+	taken := slices.ContainsFunc(lp.mesh.view.Members, func(m Member) bool { return m.Name == who.Name && m.ID != who.ID })
+	if taken {
+		lp.refuse(l, refusal{fmt.Sprintf("there is a member called %s already", who.Name), true})
+	}
+	return taken
 }
 
 // welcomed hears that a member has taken the wish in.

@@ -31,6 +31,11 @@ func (lp *loop) install(a protocol.Install) {
 	lp.current = current{report: lp.current.report, reported: lp.current.reported, weight: lp.current.weight}
 	lp.enter(a.View, lp.describe(a))
 	lp.forget(a.View)
+	for l := range lp.mesh.all { // of two that wanted in under one name one is in now
+		if h := l.peer.Load(); h != nil && !h.Visitor {
+			lp.refuseNamesake(l, h.From)
+		}
+	}
 	if a.First {
 		lp.joining.done()
 		lp.turn()

@@ -204,6 +204,25 @@ func TestPlannedIsAView(t *testing.T) {
 	}
 }
 
+// TestNamesAreTaken: a joiner with the name of a member has to wait until that is out or leaves.
+func TestNamesAreTaken(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		leaves bool
+		out    map[ID]bool
+		let    int
+	}{{"it stays", false, nil, 0}, {"it leaves", true, nil, 1}, {"it is out", false, map[ID]bool{2: true}, 1}} {
+		m := someMember(t, Service)
+		m.wishes = &Result{Records: []Entry{
+			{ID: 1, Record: Record{Ready: true, Join: []Member{{ID: 7, Name: "b"}}}}, {ID: 2, Record: Record{Ready: true, Leave: test.leaves}},
+		}}
+		leave, add := m.planned(test.out)
+		if len(add) != test.let || leave[2] != test.leaves || leave[1] {
+			t.Errorf("%s: leave %v, add %v", test.name, leave, add)
+		}
+	}
+}
+
 // TestNobodyWithTheState has a joiner reach nobody whose state is complete: it asks for no view without them, looks for them
 // again, and begins anew after a while.
 func TestNobodyWithTheState(t *testing.T) {

@@ -119,8 +119,8 @@ func (m *Machine) plan(now time.Time) {
 }
 
 // planned returns the wishes of the last step that are not fulfilled yet, where some members are out.
-// A joiner takes the place of an earlier incarnation of the same name. Nobody leaves while the state
-// would go with it: one whose state is complete stays, or all leave.
+// A joiner waits while a member that stays has its name. Nobody leaves while the state would go with
+// it: one whose state is complete stays, or all leave.
 func (m *Machine) planned(out map[ID]bool) (leave map[ID]bool, add []Member) {
 	leave = map[ID]bool{}
 	if m.wishes == nil {
@@ -136,17 +136,16 @@ func (m *Machine) planned(out map[ID]bool) (leave map[ID]bool, add []Member) {
 		clear(leave)
 	}
 	ids, names := map[ID]bool{0: true}, map[string]bool{}
+	for _, member := range m.view.Members {
+		ids[member.ID] = true
+		names[member.Name] = !leave[member.ID] && !out[member.ID]
+	}
 	for _, j := range join {
-		if m.view.Has(j.ID) || ids[j.ID] || names[j.Name] || j.long() || m.ring.suspects[j.ID] || len(m.view.Members)+len(add) >= MaxMembers {
+		if ids[j.ID] || names[j.Name] || j.long() || m.ring.suspects[j.ID] || len(m.view.Members)+len(add) >= MaxMembers {
 			continue
 		}
 		ids[j.ID], names[j.Name] = true, true
 		add = append(add, j)
-		for _, old := range m.view.Members {
-			if old.Name == j.Name {
-				leave[old.ID] = true
-			}
-		}
 	}
 	return leave, add
 }
