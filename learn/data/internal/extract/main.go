@@ -1,6 +1,6 @@
 // Command extract makes the embedded extract of Fashion-MNIST from the full data set: the
 // first samples of each split, unchanged and in their order, as IDX files in Zstandard
-// frames, which are read nine times faster than gzip's.
+// frames, which are read faster than gzip's.
 //
 //	go run ./learn/data/internal/extract FROM TO
 //
