@@ -532,20 +532,22 @@ func (b *breaking) Begin(ctx context.Context) (Share, error) {
 }
 
 // TestAbandonedMemberSaves checks that a member which does not lead saves what it knows when its
-// group ends: it may be the last.
+// group ends: it may be the last. One that was never let in knows nothing.
 func TestAbandonedMemberSaves(t *testing.T) {
-	cfg := exact(t)
-	cfg.Dir = t.TempDir()
-	cfg.Group = &breaking{newMeeting(100, 16).seat(false), 5}
-	tr, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.Run(context.Background()); !errors.Is(err, errBroken) {
-		t.Fatalf("%v", err)
-	}
-	at, _, err := Newest(cfg.Dir)
-	if err != nil || at.Step != 5 {
-		t.Errorf("saved after step %d: %v", at.Step, err)
+	for steps, saved := range map[int]int{5: 1, 0: 0} {
+		cfg := exact(t)
+		cfg.Dir = t.TempDir()
+		cfg.Group = &breaking{newMeeting(100, 16).seat(false), steps}
+		tr, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.Run(context.Background()); !errors.Is(err, errBroken) {
+			t.Fatalf("%v", err)
+		}
+		at, _, err := Newest(cfg.Dir)
+		if list, _ := checkpoints(cfg.Dir); err != nil || at.Step != steps || len(list) != saved {
+			t.Errorf("saved %d times after step %d: %v", len(list), at.Step, err)
+		}
 	}
 }

@@ -253,7 +253,7 @@ func (l *Launcher) resize(n int) error {
 	if n < 1 || n > MaxWorkers {
 		return fmt.Errorf("a machine has 1 to %d workers of a run, not %d", MaxWorkers, n)
 	}
-	if l.ending() {
+	if l.ending() || l.staying() == 0 { // nobody would be there to be joined
 		return errEnding
 	}
 	l.target.resize(n, time.Now())

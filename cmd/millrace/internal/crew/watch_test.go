@@ -48,3 +48,14 @@ func TestResizeKeepsMembers(t *testing.T) {
 		}
 	}
 }
+
+// TestNoResizeOfWorkersThatAllLeave: newcomers would find nobody.
+func TestNoResizeOfWorkersThatAllLeave(t *testing.T) {
+	l := newLauncher(newRun(t), "w0", "w1")
+	if _, err := l.drain(""); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.resize(2); err != errEnding || l.next != 0 {
+		t.Errorf("%v; %d were started", err, l.next)
+	}
+}
