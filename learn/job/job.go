@@ -308,7 +308,7 @@ func (j *Job) open(events string) (err error) {
 			return list, err
 		}
 	}
-	j.config.Dir = j.dir.File(checkpointsDir)
+	j.config.Dir = Checkpoints(j.dir)
 	if err := os.MkdirAll(j.config.Dir, 0o755); err != nil {
 		return &rundir.Error{Path: j.dir.Path(), Cause: err}
 	}
