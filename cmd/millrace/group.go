@@ -87,7 +87,7 @@ func printStatus(w io.Writer, s crew.Status) error {
 func doing(x crew.WorkerStatus) string {
 	switch {
 	case x.Silent != "":
-		return "gives no answer: " + x.Silent
+		return "gives no answer: " + strings.ReplaceAll(x.Silent, "\n", ": ")
 	case x.Finishing:
 		return "has trained to the end, measures the model and writes the results"
 	case x.Trained:

@@ -22,6 +22,13 @@ func TestDoing(t *testing.T) {
 	}
 }
 
+// TestDoingOfTheSilent: what is wrong stands on one line of the table.
+func TestDoingOfTheSilent(t *testing.T) {
+	if got := doing(crew.WorkerStatus{Silent: "nobody\nhere"}); got != "gives no answer: nobody: here" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestPrintReplay: where no epoch is complete there is no word of complete ones.
 func TestPrintReplay(t *testing.T) {
 	for epochs, want := range map[int]string{
