@@ -38,6 +38,16 @@
 // it again after leaving it to others, unless those were others than members. Results of long buffers go past
 // the caches, where they would only push out what is staged.
 //
+// # Bytes
+//
+// What each of n members moves for S bytes. Where the members share the cores, a reduction takes n times as long:
+//
+//	           from memory  to memory  from others' memory  into the staging area  out of staging areas
+//	a step     S/n          S/n        S(n-1)/n             -                      -
+//	a buffer   S            S          -                    S                      S for two members, else S(2 - 1/n)
+//
+// Staging areas stay in the cache that the cores share; what lies in one core's own has to come from there.
+//
 // # Invariants
 //
 //   - g is only read here. g may change when the step is done everywhere.
