@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
 	"millrace.dev/fabric/keys"
 )
 
