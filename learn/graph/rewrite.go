@@ -20,7 +20,7 @@ func rewrite(g *Graph, apply rule) (*Graph, error) {
 	if g.err != nil {
 		return nil, g.err
 	}
-	r := &rewriter{New(), make(map[*Value]*Value, len(g.Nodes)), map[*Value]bool{}, written(g), countUses(g)}
+	r := &rewriter{New(), make(map[*Value]*Value, len(g.Nodes)), map[*Value]bool{}, written(g), g.Uses()}
 	for _, n := range g.Nodes {
 		if isSource(n.Op) {
 			r.copySource(n)
@@ -133,8 +133,8 @@ func (n *Node) overwrites() []*Value {
 	return vs
 }
 
-// countUses counts the operands, outputs and gradients that each value serves as.
-func countUses(g *Graph) map[*Value]int {
+// Uses counts the operands, outputs and gradients that each value serves as.
+func (g *Graph) Uses() map[*Value]int {
 	uses := make(map[*Value]int, len(g.Nodes))
 	for _, n := range g.Nodes {
 		for _, v := range n.In {

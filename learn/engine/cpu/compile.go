@@ -100,7 +100,7 @@ func compile(src *graph.Graph, opt engine.Options, pool *pool) (*program, error)
 }
 
 func (p *program) lower() error {
-	c := &compiler{uses: useCounts(p.graph)}
+	c := &compiler{uses: p.graph.Uses()}
 	nodes := p.graph.Nodes
 	late := p.graph.UpdateStage()
 	for i := 0; i < len(nodes); i++ {
@@ -152,22 +152,6 @@ func (p *program) copyGrads(c *compiler) error {
 		p.ops = append(p.ops[:at], append([]*op{copyGrad(d)}, p.ops[at:]...)...)
 	}
 	return nil
-}
-
-func useCounts(g *graph.Graph) map[*graph.Value]int {
-	uses := map[*graph.Value]int{}
-	for _, n := range g.Nodes {
-		for _, v := range n.In {
-			uses[v]++
-		}
-	}
-	for _, o := range g.Outputs {
-		uses[o.Value]++
-	}
-	for _, d := range g.Grads {
-		uses[d.Value]++
-	}
-	return uses
 }
 
 // bucketise cuts the gradient vector into buckets and finds the op that completes each.

@@ -227,7 +227,7 @@ func (p *program) withoutUpdates() (*program, error) {
 		}
 		plain := *o
 		if o.update != nil {
-			c := &compiler{uses: useCounts(p.graph)}
+			c := &compiler{uses: p.graph.Uses()}
 			again, err := c.lower(o.node)
 			if err != nil {
 				return nil, err
