@@ -14,7 +14,8 @@ const (
 	// EarlyBytes bounds, for each other member, what is kept of calls that it has started and this one has not, headers
 	// included. Senders respect it: they ask whether a call has started before they send more.
 	EarlyBytes = 4 << 20
-	// MaxCalls bounds the calls under way, and MaxNames their names.
+	// MaxCalls bounds the calls under way, and MaxNames their names, and the calls that others have started and this
+	// member has not.
 	MaxCalls, MaxNames = 1 << 14, 1 << 16
 	// probeAfter is how long a call waits before it tells the others what it expects.
 	probeAfter = 250 * time.Millisecond
@@ -41,6 +42,7 @@ type Engine struct {
 	peers  []peer
 	pool   pool
 	active int
+	early  int     // calls of which something has come, and that have not started
 	asking bool    // a timer runs
 	over   []*Call // to be told so when the lock is released
 }
@@ -133,6 +135,7 @@ func (e *Engine) close(err error) {
 		}
 		n.early = nil
 	}
+	e.early = 0
 }
 
 // Closed says that nothing will come from a member any more, and that no Body of it is being filled. Every call
@@ -232,7 +235,10 @@ func (e *Engine) Start(r Request) (*Call, error) {
 	seq := n.next
 	n.next++
 	came := n.early[seq]
-	delete(n.early, seq)
+	if came != nil {
+		e.early--
+		delete(n.early, seq)
+	}
 
 	c, err := e.prepare(n, seq, r)
 	if err != nil {

@@ -288,8 +288,8 @@ func TestOperationsGiveTheSerialBits(t *testing.T) {
 // checkIdle asserts that nothing is left of calls.
 func checkIdle(t interface{ Fatalf(string, ...any) }, workers []*worker) {
 	for rank, w := range workers {
-		if w.active != 0 {
-			t.Fatalf("rank %d has %d calls under way", rank, w.active)
+		if w.active != 0 || w.early != 0 {
+			t.Fatalf("rank %d has %d calls under way, and knows of %d others", rank, w.active, w.early)
 		}
 		for to := range w.peers {
 			p := &w.peers[to]
@@ -445,6 +445,26 @@ func TestNoGlobalOrder(t *testing.T) {
 		}
 		world.Run(time.Second)
 		checkIdle(t, workers)
+	}
+}
+
+// A member that starts nothing remembers no more calls of others than the bound, though nothing of them has to be kept.
+func TestCallsOfOthersAreBounded(t *testing.T) {
+	for _, kind := range []uint8{frameAsk, frameAbort} {
+		_, workers := simWorkers(t, 1, 2, sliceBytes, fast)
+		w := workers[0]
+		var err error
+		known := 0
+		for ; err == nil && known < 2*MaxNames; known++ {
+			err = w.Frame(1, fabric.Header{Type: kind, Epoch: w.cfg.Epoch, Bucket: uint32(known % 10), Step: uint64(known/10) << 32}, nil)
+		}
+		if err == nil || known != MaxNames+1 || w.early != MaxNames {
+			t.Errorf("%d calls of others are known, then %v", known, err)
+		}
+		w.Cancel(errEnough)
+		if w.early != 0 {
+			t.Errorf("%d calls are known at the end", w.early)
+		}
 	}
 }
 

@@ -164,9 +164,9 @@ func earlyCost(h fabric.Header) int { return int(h.Length) + fabric.HeaderSize }
 func (e *Engine) keep(n *entry, seq uint32, from int, h fabric.Header, body []byte, b *block) error {
 	x := n.early[seq]
 	if x == nil {
-		if len(n.early) >= MaxCalls {
+		if e.early >= MaxNames {
 			e.pool.put(b)
-			return fmt.Errorf("collective: rank %d has more than %d calls under way", from, MaxCalls)
+			return fmt.Errorf("collective: rank %d has started one call too many: %d have not been started by rank %d", from, MaxNames, e.cfg.Rank)
 		}
 		x = &early{}
 	}
@@ -196,7 +196,10 @@ func (e *Engine) keep(n *entry, seq uint32, from int, h fabric.Header, body []by
 	if n.early == nil {
 		n.early = map[uint32]*early{}
 	}
-	n.early[seq] = x
+	if n.early[seq] == nil {
+		n.early[seq] = x
+		e.early++
+	}
 	return nil
 }
 
