@@ -5,8 +5,9 @@
 // # The protocol, version 1
 //
 // The socket is of the type SOCK_SEQPACKET; a message is one packet, a JSON object of at most 64 KiB
-// with a type. Files of memory travel along as SCM_RIGHTS. The client speaks first and then waits for
-// the answer, so that at any time one side only has the word:
+// with a type. Files of memory travel along as SCM_RIGHTS. Clients of another user, unless that is root, are
+// refused. The client speaks first and then waits for the answer, so that at any time one side only has the
+// word:
 //
 //	client                            agent
 //	tensors {tensors}                 (none; any number, before hello)
