@@ -227,6 +227,12 @@ func TestDeath(t *testing.T) {
 	c := newCrew(t, 3)
 	c.hello(t)
 	c.each(func(_ int, x *client) { x.say(request{Type: "begin"}) })
+	c.each(func(_ int, x *client) {
+		x.hear("step")
+		x.say(request{Type: "commit", Samples: 1})
+	})
+	c.each(func(_ int, x *client) { x.hear("result") }) // now each has met the others: one that never came is waited for
+	c.each(func(_ int, x *client) { x.say(request{Type: "begin"}) })
 	c.each(func(i int, x *client) {
 		x.hear("step")
 		for j := range x.g {
