@@ -194,6 +194,20 @@ func TestSuspectThatIsBack(t *testing.T) {
 	})
 }
 
+// TestReasonOfAView says why a view follows in which nobody is lost.
+func TestReasonOfAView(t *testing.T) {
+	_, do := follower(t)
+	do(func(lp *loop) {
+		if reason := lp.describe(protocol.Install{Change: &protocol.Change{}}); reason != "all whose loss was suspected are there" {
+			t.Error(reason)
+		}
+		lost := protocol.Install{Change: &protocol.Change{Remove: []ID{peer.ID}, Add: []Member{{Name: "late"}}}}
+		if reason := lp.describe(lost); reason != "peer was lost, late has joined" {
+			t.Error(reason)
+		}
+	})
+}
+
 // TestBrokenStep ends a worker whose step cannot be reduced for long, but not where it stood still itself and the others could
 // not tell it why.
 func TestBrokenStep(t *testing.T) {

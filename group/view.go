@@ -75,6 +75,9 @@ func (lp *loop) describe(a protocol.Install) string {
 	for _, m := range a.Change.Add {
 		parts = append(parts, m.Name+" has joined")
 	}
+	if len(parts) == 0 {
+		return "all whose loss was suspected are there"
+	}
 	return strings.Join(parts, ", ")
 }
 

@@ -55,7 +55,8 @@
 // A member that is no longer in the view gets [Fenced] and the machine ends; it may come back under
 // another [ID]. Members that reduced different things, or whose states differ, are told so
 // ([Failed], [Commit.Diverged]). Without a majority, or with an authority that does not answer, no step
-// counts, and [Stalled] says in words what is waited for. One that was cut off and comes back when all
+// counts, and [Stalled] says in words what is waited for; so it is for a while where those that can be reached are all
+// joiners without the state ([Restored]), which then begin anew. One that was cut off and comes back when all
 // that it knew are gone, and only others go on, is told by nobody: it stays stalled, or its service
 // tells it. Members that lie are out of scope.
 package protocol
