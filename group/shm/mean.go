@@ -21,6 +21,7 @@ func NewMean(elements int) (*Mean, error) {
 	if err != nil {
 		return nil, unsupported("a range of addresses", err)
 	}
+	large(mem)
 	return &Mean{mem: mem, r: floats(mem)[:elements:elements]}, nil
 }
 
@@ -37,6 +38,7 @@ func (m *Mean) Private() error {
 	if err := mapOver(m.mem, -1, 0); err != nil {
 		return fmt.Errorf("shm: cannot free the result: %w", err)
 	}
+	large(m.mem)
 	m.from = nil
 	return nil
 }

@@ -86,6 +86,11 @@ func populateRead(mem []byte) {
 	unix.Madvise(mem, unix.MADV_POPULATE_READ) //nolint:errcheck // only time is lost
 }
 
+// large asks for large pages behind fresh memory, whose first writes are many times faster then.
+func large(mem []byte) {
+	unix.Madvise(mem, unix.MADV_HUGEPAGE) //nolint:errcheck // only time is lost
+}
+
 // reserve makes writable memory of this process alone that other mappings can replace.
 func reserve(bytes int) ([]byte, error) {
 	return unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)

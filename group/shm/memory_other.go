@@ -20,6 +20,8 @@ func populate([]byte) {}
 
 func populateRead([]byte) {}
 
+func large([]byte) {}
+
 func mapOver([]byte, int, int64) error { return errSystem }
 
 func reserve(int) ([]byte, error) { return nil, errSystem }
