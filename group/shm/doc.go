@@ -13,7 +13,8 @@
 //     first one before it is let in.
 //   - [Mean]: r. One range of addresses for the worker's life, whose pages are in each view those of all the
 //     members' shares, so that nothing is copied to anybody. No memory of its own but for page tables. Where there
-//     is no Team it is memory of this process, in large pages where the system has them: who goes on alone writes all of it anew.
+//     is no Team it is memory of this process, in large pages where the system has them: who goes on alone writes all
+//     of it anew.
 //   - the staging area of a [Comm]: 4 pieces of 256 KiB or less, and a board, whatever the size of the buffers.
 //
 // A worker thus has S·(1 + 1/n + 1/(n-1)) bytes of its own and page tables for all members' vectors and r; what systems
