@@ -116,6 +116,9 @@ func TestStripeOfALostConnection(t *testing.T) {
 		if !slices.Equal(n.kinds(), []uint8{typeTake}) || n.sent[0].Epoch != 3 {
 			t.Errorf("frames %v were sent after the connection was lost", n.sent)
 		}
+		if !lp.accounted() || lp.seeking.announced {
+			t.Errorf("the ledger is known: %t; all of the state is promised: %t", lp.accounted(), lp.seeking.announced)
+		}
 	})
 	give(2, half, size, true) // on its way since before
 	if _, came := in.progress(); came != half {

@@ -29,6 +29,7 @@ import (
 // transfer is a joiner's side as the loop sees it. A member whose state is complete is restored, and seeks nothing.
 type transfer struct {
 	restored bool // the trainer has the state
+	counting bool // the ledger is known since all stripes were announced once
 	seeking  *seeking
 }
 
@@ -78,7 +79,7 @@ var errNoState = errors.New("no member with the whole state is left")
 
 // accounted says whether the ledger is known.
 func (lp *loop) accounted() bool {
-	return lp.restored || lp.seeking != nil && lp.seeking.announced
+	return lp.restored || lp.counting
 }
 
 // seek asks for the state, or for what is missing of it once a view has changed.
@@ -93,6 +94,7 @@ func (lp *loop) seek() {
 		lp.seeking = s
 		lp.w.intake.Store(nil)
 	}
+	s.announced = false // until what is missing is promised again
 	s.asked = view.Epoch
 	for _, m := range view.Members {
 		if !s.answers[m.ID] && m.ID != lp.self.ID {
@@ -140,6 +142,9 @@ func (lp *loop) have(from ID, m haveMessage) {
 // choose asks for stripes once all members have answered: all of them, or those whose source is gone.
 func (lp *loop) choose() {
 	s, view := lp.seeking, lp.mesh.view
+	if s.step != lp.account.Step {
+		return // the members have gone on: the next view asks anew
+	}
 	var sources []Member
 	for _, m := range view.Members {
 		complete, answered := s.answers[m.ID]
@@ -171,7 +176,7 @@ func (lp *loop) announced(in *intake, l ledger.Ledger, sharers []uint64) {
 	if s == nil || s.in != in || s.announced || lp.account.Step != in.step || !in.promised() {
 		return
 	}
-	s.announced = true
+	s.announced, lp.counting = true, true
 	if s.since.IsZero() {
 		s.since = time.Now()
 	}
