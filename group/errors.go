@@ -8,6 +8,9 @@ import (
 // ErrLeft says that this worker has left the group in good order.
 var ErrLeft = errors.New("the worker has left the group")
 
+// ErrLeftLast is an ErrLeft after which nobody goes on who has the group's state: this worker is the one to keep it.
+var ErrLeftLast = fmt.Errorf("%w, as the last that has its state", ErrLeft)
+
 // ErrClosed says that the worker was closed.
 var ErrClosed = errors.New("the worker is closed")
 

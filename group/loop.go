@@ -301,10 +301,36 @@ func (lp *loop) leave() {
 
 // depart ends the membership in good order; the loop goes on, for what others still have to hear.
 func (lp *loop) depart() {
+	left := ErrLeft
+	if lp.keepsState() {
+		left = ErrLeftLast
+	}
 	lp.machine, lp.left = nil, true
 	lp.joining.done()
-	lp.dismantle(ErrLeft)
-	lp.w.desk.put(func(d *desk) { d.err = ErrLeft })
+	lp.dismantle(left)
+	lp.w.desk.put(func(d *desk) { d.err = left })
+}
+
+// keepsState says whether this worker, which leaves, is the first of those who have the state, live, and leave with it,
+// and none goes on.
+func (lp *loop) keepsState() bool {
+	first := lp.restored
+	for _, m := range lp.mesh.view.Members {
+		switch {
+		case m.ID == lp.self.ID:
+			return first && !lp.succeeded()
+		case lp.leavers[m.ID] && !lp.mesh.suspected[m.ID]:
+			first = false
+		}
+	}
+	return false
+}
+
+// succeeded says whether a member that has the state and lives goes on.
+func (lp *loop) succeeded() bool {
+	return slices.ContainsFunc(lp.account.sharers, func(id uint64) bool {
+		return ID(id) != lp.self.ID && lp.mesh.view.Has(ID(id)) && !lp.mesh.suspected[ID(id)]
+	})
 }
 
 func (lp *loop) drain(name string) error {

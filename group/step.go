@@ -2,6 +2,7 @@ package group
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -66,7 +67,7 @@ type trainer struct {
 	step        *Step // under way
 }
 
-// Begin starts the next step, once the one before is committed. It returns ErrLeft after Leave.
+// Begin starts the next step, once the one before is committed. It returns ErrLeft after Leave, or ErrLeftLast.
 func (w *Worker) Begin(ctx context.Context) (*Step, error) {
 	if s := w.trainer.step; s != nil && s.incarnation == w.incarnation() {
 		return nil, fmt.Errorf("step %d is not committed", s.Number)
@@ -296,7 +297,7 @@ func (s *Step) await(ctx context.Context, report Report) (*verdict, error) {
 			d.verdict = nil
 			d.mu.Unlock()
 			return v, w.copyRest()
-		case d.incarnation != s.incarnation || d.err == ErrLeft:
+		case d.incarnation != s.incarnation || errors.Is(d.err, ErrLeft):
 			d.mu.Unlock()
 			return &verdict{result: Result{Step: s.Number, Outcome: Void}}, nil
 		case d.err != nil:

@@ -18,6 +18,7 @@ import (
 // enough for tens of millions of parameters and such that a sample lost, repeated or weighed wrongly,
 // or a sum in another order, ends in other bits.
 type toy struct {
+	keeps            bool // it has left, and is to keep the state
 	params, momentum []float32
 	step             uint64 // of the last update
 	incoming         int64
@@ -152,6 +153,7 @@ func (t *toy) train(ctx context.Context, w *Worker, last uint64, told func(s *St
 	for t.step < last {
 		s, err := w.Begin(ctx)
 		if errors.Is(err, ErrLeft) {
+			t.keeps = errors.Is(err, ErrLeftLast)
 			return nil
 		}
 		if err != nil {

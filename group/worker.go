@@ -146,7 +146,7 @@ func (w *Worker) Gradients() []float32 { return w.memory.gradients() }
 // the same slice for the worker's life, whatever memory is behind it.
 func (w *Worker) Mean() []float32 { return w.memory.mean() }
 
-// Leave makes the worker leave after the step under way; Begin then returns ErrLeft.
+// Leave makes the worker leave after the step under way; Begin then returns ErrLeft, or ErrLeftLast.
 func (w *Worker) Leave() { w.post(func(lp *loop) { lp.leave() }) }
 
 // PeerDown says that somebody has seen a worker of this name end, such as its parent process.

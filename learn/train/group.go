@@ -29,7 +29,7 @@ type Group interface {
 	Join(n int, from Place, t Transfer) (local, mean []float32, err error)
 	// Begin waits until the worker may take its next step, and gives its share of it. A newcomer, or
 	// one that was taken for dead, gets the others' state through its transfer first. It fails with
-	// ErrLeft when the worker has left.
+	// ErrLeft, or ErrLeftLast, when the worker has left.
 	Begin(ctx context.Context) (Share, error)
 	// Ready tells that the elements [lo, hi) of local stay as they are until Commit returns.
 	Ready(lo, hi int)
@@ -41,6 +41,9 @@ type Group interface {
 
 // ErrLeft is what Group.Begin returns when the worker has left its group.
 var ErrLeft = errors.New("train: the worker has left its group")
+
+// ErrLeftLast is an ErrLeft of the one worker that is to keep the group's state: nobody goes on who has it.
+var ErrLeftLast = fmt.Errorf("%w, as the last that has its state", ErrLeft)
 
 // Transfer is what a newcomer gets of the others: a description, and vectors that have the same
 // lengths on all workers.

@@ -518,36 +518,41 @@ func TestReplay(t *testing.T) {
 type breaking struct {
 	*seat
 	steps int
+	with  error
 }
 
 var errBroken = errors.New("the group cannot go on")
 
 func (b *breaking) Begin(ctx context.Context) (Share, error) {
 	if b.steps--; b.steps < 0 {
-		return Share{}, errBroken
+		return Share{}, b.with
 	}
 	share, err := b.seat.Begin(ctx)
 	share.Leader = false
 	return share, err
 }
 
-// TestAbandonedMemberSaves checks that a member which does not lead saves what it knows when its
-// group ends: it may be the last. One that was never let in knows nothing.
-func TestAbandonedMemberSaves(t *testing.T) {
-	for steps, saved := range map[int]int{5: 1, 0: 0} {
+// TestLastMemberSaves checks that a member which does not lead saves what it knows when its group ends, as it may be the
+// last, and when it leaves as the last. One that was never let in knows nothing.
+func TestLastMemberSaves(t *testing.T) {
+	for _, c := range []struct {
+		steps int
+		with  error
+		saved int
+	}{{5, errBroken, 1}, {0, errBroken, 0}, {5, ErrLeftLast, 1}, {5, ErrLeft, 0}} {
 		cfg := exact(t)
 		cfg.Dir = t.TempDir()
-		cfg.Group = &breaking{newMeeting(100, 16).seat(false), steps}
+		cfg.Group = &breaking{newMeeting(100, 16).seat(false), c.steps, c.with}
 		tr, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tr.Run(context.Background()); !errors.Is(err, errBroken) {
+		if err := tr.Run(context.Background()); !errors.Is(err, c.with) {
 			t.Fatalf("%v", err)
 		}
 		at, _, err := Newest(cfg.Dir)
-		if list, _ := checkpoints(cfg.Dir); err != nil || at.Step != steps || len(list) != saved {
-			t.Errorf("saved %d times after step %d: %v", len(list), at.Step, err)
+		if list, _ := checkpoints(cfg.Dir); err != nil || c.saved > 0 && at.Step != c.steps || len(list) != c.saved {
+			t.Errorf("%v: saved %d times after step %d: %v", c.with, len(list), at.Step, err)
 		}
 	}
 }

@@ -386,7 +386,8 @@ func (t *Trainer) save(now time.Time) {
 func (t *Trainer) finish(why error) {
 	now := time.Now()
 	// One that ends without having left its group in good order may be the last that has its state, if it has it.
-	t.leader = t.leader || why != nil && !errors.Is(why, ErrLeft) && t.state.Step > 0
+	last := errors.Is(why, ErrLeftLast) || why != nil && !errors.Is(why, ErrLeft)
+	t.leader = t.leader || last && t.state.Step > 0
 	t.note(t.loop.Finish(uint64(t.state.Step), now))
 	t.save(now)
 }

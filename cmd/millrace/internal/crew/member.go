@@ -66,7 +66,10 @@ func (m *Member) Begin(ctx context.Context) (train.Share, error) {
 
 // left is err in the trainer's words.
 func left(err error) error {
-	if errors.Is(err, group.ErrLeft) {
+	switch {
+	case errors.Is(err, group.ErrLeftLast):
+		return train.ErrLeftLast
+	case errors.Is(err, group.ErrLeft):
 		return train.ErrLeft
 	}
 	return err
