@@ -1,15 +1,16 @@
 // Package durable writes files so that a crash at any moment leaves either the
 // old content or the new one under the file's name, never a mixture.
 //
-// A file NAME is written as .NAME.tmp in the same directory, synced, renamed
+// A file NAME is written as .NAME.PID.tmp in the same directory, synced, renamed
 // over its name, and then the directory is synced, so that after a return
 // without error the new content survives the loss of power. On an error the
-// temporary file is removed and the old content stays. What a crash leaves
-// under the temporary name is overwritten by the next write, so a file must
-// have one writer at a time. Errors name the file, not the temporary one.
+// temporary file is removed and the old content stays. A file may have one
+// writer at a time in each process: of several processes' contents the last
+// stays. Errors name the file, not the temporary one.
 package durable
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -19,7 +20,7 @@ import (
 // WriteFile replaces the file at path with what write produces.
 func WriteFile(path string, write func(w io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
-	file, err := os.Create(filepath.Join(dir, "."+filepath.Base(path)+".tmp"))
+	file, err := os.Create(filepath.Join(dir, fmt.Sprintf(".%s.%d.tmp", filepath.Base(path), os.Getpid())))
 	if err != nil {
 		return called(path, err)
 	}

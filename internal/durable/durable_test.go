@@ -2,9 +2,11 @@ package durable
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -45,16 +47,23 @@ func TestWriteFileKeepsOldContentOnError(t *testing.T) {
 	}
 }
 
-func TestWriteFileOverwritesLeftover(t *testing.T) {
+// TestWriteFileBesideOthers writes a file of which this process and another one have left a part under a temporary name.
+func TestWriteFileBesideOthers(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ".weights.tmp"), []byte("torn by a crash, and longer"), 0o644); err != nil {
-		t.Fatal(err)
+	other := filepath.Join(dir, ".weights.1.tmp")
+	for _, path := range []string{other, filepath.Join(dir, fmt.Sprintf(".weights.%d.tmp", os.Getpid()))} {
+		if err := os.WriteFile(path, []byte("torn by a crash, and longer"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := WriteFile(filepath.Join(dir, "weights"), put("whole")); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, filepath.Join(dir, "weights")); got != "whole" {
 		t.Errorf("got %q", got)
+	}
+	if got := list(t, dir); !slices.Equal(got, []string{filepath.Base(other), "weights"}) {
+		t.Errorf("there are %v", got)
 	}
 }
 

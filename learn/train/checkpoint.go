@@ -203,7 +203,7 @@ func checkpoints(dir string) ([]string, error) {
 
 // RemoveUnfinished removes what a process that was killed while it wrote a checkpoint has left.
 func RemoveUnfinished(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, ".*"+checkpointSuffix+".tmp"))
+	left, _ := filepath.Glob(filepath.Join(dir, ".*"+checkpointSuffix+".*.tmp"))
 	for _, p := range left {
 		_ = os.Remove(p) // a file that stays only takes up space
 	}

@@ -357,7 +357,7 @@ func TestUnwritableCheckpoint(t *testing.T) {
 
 func TestUnfinishedFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
-	left := filepath.Join(dir, ".000000000003.checkpoint.tmp")
+	left := filepath.Join(dir, ".000000000003.checkpoint.17.tmp")
 	if err := os.WriteFile(left, []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}
