@@ -216,7 +216,7 @@ addEventListener('load', () => {
   document.getElementById('theme').click();
   document.body.dataset.theme = document.documentElement.dataset.theme;
   const c = document.getElementById('map');
-  setTimeout(() => { document.body.dataset.painted = c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v) ? 'yes' : 'no'; }, 300);
+  setInterval(() => { if (c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v)) document.body.dataset.painted = 'yes'; }, 100);
 });
 </script></body>`
 	dir := t.TempDir()
