@@ -2,14 +2,18 @@ package group
 
 import (
 	"context"
+	"time"
 
 	"millrace.dev/group/protocol"
 )
 
 // Settle waits until all other members have the last step that this worker has, or are lost: to be called after
 // the last step, before Close. Who closes sooner may take the last word on that step along, and a member that still waits
-// for it may find too few left to decide without. It ends early when ctx does, and when the worker has ended.
+// for it may find too few left to decide without. It ends early when ctx does, when the worker has ended, and after half a
+// minute: members that stand still are not taken for lost where no majority is left to do so.
 func (w *Worker) Settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
 	settled := make(chan struct{})
 	w.post(func(lp *loop) { lp.settle(settled) })
 	select {
@@ -21,6 +25,8 @@ func (w *Worker) Settle(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 }
+
+const settling = 30 * time.Second
 
 // settle closes settled once the others have what this worker has, and tells them at once what that is.
 func (lp *loop) settle(settled chan struct{}) {

@@ -15,12 +15,8 @@ import (
 	"millrace.dev/internal/unixsock"
 )
 
-const (
-	// settling bounds how long a worker stays after its client's last step, for others who have not heard of its end.
-	settling = 30 * time.Second
-	// linger is how long it stays after an error that the others have to hear of.
-	linger = 2 * time.Second
-)
+// linger is how long a worker stays after an error that the others have to hear of.
+const linger = 2 * time.Second
 
 // Session is the worker of one client, from its hello to its end.
 type Session struct {
@@ -133,7 +129,7 @@ func (s *Session) end(ctx context.Context, err error) error {
 	if w != nil {
 		switch {
 		case bye:
-			settle(ctx, w)
+			_ = w.Settle(ctx) // the client has ended, whatever becomes of the others
 		case kind == "diverged" || kind == "plan":
 			pause(ctx, linger)
 		}
@@ -143,13 +139,6 @@ func (s *Session) end(ctx context.Context, err error) error {
 		s.state.close()
 	}
 	return err
-}
-
-// settle waits until the other members have the last step of a client that ends.
-func settle(ctx context.Context, w *group.Worker) {
-	ctx, cancel := context.WithTimeout(ctx, settling)
-	defer cancel()
-	_ = w.Settle(ctx) // the client has ended, whatever becomes of the others
 }
 
 func pause(ctx context.Context, d time.Duration) {

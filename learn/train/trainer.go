@@ -385,7 +385,7 @@ func (t *Trainer) save(now time.Time) {
 // finish looks back at open decisions and writes the last checkpoint.
 func (t *Trainer) finish(why error) {
 	now := time.Now()
-	// One that ends without having left its group in good order may be the last that has its state, if it has it.
+	// One that is told so is the last that has its group's state; one that ends without having left in good order may be.
 	last := errors.Is(why, ErrLeftLast) || why != nil && !errors.Is(why, ErrLeft)
 	t.leader = t.leader || last && t.state.Step > 0
 	t.note(t.loop.Finish(uint64(t.state.Step), now))

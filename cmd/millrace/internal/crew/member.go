@@ -138,15 +138,9 @@ func (m *Member) peerDown(name string) {
 	}
 }
 
-// settleWait bounds how long a worker stays for the others' sake after its last step. They need less, but for those that
-// stand still and are not taken for dead as no majority is left.
-const settleWait = 30 * time.Second
-
 // settle waits until the other members have the last step, too.
 func (m *Member) settle(ctx context.Context) {
 	if w := m.worker.Load(); w != nil {
-		ctx, cancel := context.WithTimeout(ctx, settleWait)
-		defer cancel()
 		_ = w.Settle(ctx) // this worker has trained to the end, whatever becomes of the others
 	}
 }
