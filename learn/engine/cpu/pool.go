@@ -117,12 +117,14 @@ func (p *pool) allDone() bool {
 	return p.finished.Load() == int64(p.ticket.Load()>>ticketBits&ticketMask)
 }
 
-// claim takes the next chunk of the running phase.
-func (p *pool) claim() (chunk, chunks int, ok bool) {
+// claim takes the next chunk of the running phase for a worker under the limit. The limit is
+// read after the ticket: one that was set before a phase holds in it, for those that were about
+// to look for work, too.
+func (p *pool) claim(worker int) (chunk, chunks int, ok bool) {
 	for {
 		t := p.ticket.Load()
 		next, n := int(t&ticketMask), int(t>>ticketBits&ticketMask)
-		if next >= n {
+		if next >= n || worker > 0 && worker >= int(p.limit.Load()) {
 			return 0, n, false
 		}
 		if p.ticket.CompareAndSwap(t, t+1) {
@@ -134,7 +136,7 @@ func (p *pool) claim() (chunk, chunks int, ok bool) {
 // work runs chunks until there are none to claim.
 func (p *pool) work(worker int) {
 	for {
-		chunk, n, ok := p.claim()
+		chunk, n, ok := p.claim(worker)
 		if !ok {
 			return
 		}
@@ -155,9 +157,7 @@ func (p *pool) help(h *helper, worker int) {
 	defer p.ended.Done()
 	pending := func() bool { return p.pending(worker) }
 	for !p.stop.Load() {
-		if worker < int(p.limit.Load()) {
-			p.work(worker)
-		}
+		p.work(worker)
 		if !spinFor(pending) {
 			h.sleepUnless(pending)
 			// A system whose cores are all busy wakes a thread where it slept, and beside the caller it is of no use.
