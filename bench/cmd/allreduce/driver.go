@@ -2,43 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
-	"millrace.dev/fabric"
 	"millrace.dev/group"
 	"millrace.dev/group/reduce"
 )
 
-// loadGroup makes this rank a worker of a group with all ranks as founders. A step is a whole one, commit included.
+// loadGroup makes this rank a worker of a group of its own. A step is a whole one, commit included.
 func (m *member) loadGroup(sizes []int) (*job, error) {
-	m.nextRow++
 	total := 0
 	for _, n := range sizes {
 		total += n
 	}
-	network, err := fabric.NewSockets(fabric.Options{Name: strconv.Itoa(m.rank)})
+	w, err := m.startWorker(total)
 	if err != nil {
 		return nil, err
-	}
-	members := make([]group.Member, m.n)
-	for rank := range members {
-		members[rank] = group.Member{
-			ID: group.ID(m.id(rank) + m.nextRow<<32), Name: strconv.Itoa(rank), Host: group.ThisHost(),
-			Addr: "unix:" + filepath.Join(m.dir, fmt.Sprintf("group-%d-%d.sock", m.nextRow, rank)),
-		}
-	}
-	w, err := group.Start(context.Background(), group.Config{
-		Group: "bench", Self: members[m.rank], Founders: members, Network: network, Elements: total,
-		Suspect: time.Hour, // the harness stops all ranks while others have their turn
-	})
-	if err != nil {
-		return nil, errors.Join(err, network.Close())
 	}
 	for i := range w.Gradients() {
 		w.Gradients()[i] = float32(m.rank + 1)
@@ -65,10 +45,7 @@ func (m *member) loadGroup(sizes []int) (*job, error) {
 		}
 		return nil
 	}
-	return &job{step: step, check: check, share: func(int) float64 { return resident() }, close: func() {
-		w.Close()
-		network.Close()
-	}}, nil
+	return &job{step: step, check: check, share: func(int) float64 { return resident() }, close: w.close}, nil
 }
 
 // resident is how many MiB of memory this process takes, of pages that several have mapped its part of each; 0 where the

@@ -27,7 +27,7 @@ import (
 // Variants of our rows.
 const (
 	registered = "registered" // gradients in a vector that the others can read; the mean in another
-	inPlace    = "in-place"   // any buffer, over shared memory
+	inPlace    = "in-place"   // any buffer, by a call of a group's worker
 	ringUnix   = "ring-unix"  // the ring, over Unix sockets
 	ringTCP    = "ring-tcp"
 	driver     = "group" // whole steps of a group of workers: registered, and the commit
@@ -36,16 +36,14 @@ const (
 // patience bounds a step.
 const patience = 20 * time.Second
 
-// epochs tell the variants' frames apart.
-var epochs = map[string]uint64{registered: 1, inPlace: 2, ringUnix: 3, ringTCP: 4} // the group has connections of its own
-
 // member is one rank.
 type member struct {
 	rank, n int
 	dir     string
 	door    *shm.Door
 	meshes  map[string]*mesh // by network
-	nextRow uint64
+	caller  *worker          // whose calls are the rows in place; nil before the first
+	rows    uint64           // loaded so far
 }
 
 func serveRank() error {
@@ -69,6 +67,9 @@ func serveRank() error {
 	defer func() {
 		for _, mesh := range m.meshes {
 			mesh.net.Close()
+		}
+		if m.caller != nil {
+			m.caller.close()
 		}
 	}()
 	return m.serve(control)
@@ -176,8 +177,12 @@ func cpuSeconds() float64 {
 
 // load makes a row ready. What others send for it comes after all have loaded it.
 func (m *member) load(sizes []int, variant string) (*job, error) {
-	if variant == driver {
+	m.rows++
+	switch variant {
+	case driver:
 		return m.loadGroup(sizes)
+	case inPlace:
+		return m.loadInPlace(sizes)
 	}
 	network := "unix"
 	if variant == ringTCP {
@@ -187,64 +192,16 @@ func (m *member) load(sizes []int, variant string) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.nextRow++
-	epoch := m.nextRow<<8 | epochs[variant]
-	if variant == inPlace {
-		return m.loadInPlace(mesh, epoch, sizes)
-	}
-	return m.loadStep(mesh, epoch, sizes, variant)
+	return m.loadStep(mesh, m.rows, sizes, variant)
 }
 
-// view is that of all ranks; each row has an epoch of its own.
+// view is that of all ranks; a row's epoch is its number.
 func (m *member) view(mesh *mesh, epoch uint64) shm.View {
 	v := shm.View{Epoch: epoch, Rank: m.rank, Send: mesh.send}
 	for rank := range m.n {
 		v.IDs = append(v.IDs, m.id(rank))
 	}
 	return v
-}
-
-func (m *member) loadInPlace(mesh *mesh, epoch uint64, sizes []int) (*job, error) {
-	comm, err := m.door.Join(context.Background(), m.view(mesh, epoch))
-	if err != nil {
-		return nil, err
-	}
-	mesh.handle(epoch, comm)
-	ops := make([]shm.Operation, len(sizes))
-	bufs := make([][]float32, len(sizes))
-	for i, n := range sizes {
-		ops[i] = shm.SumFloat32(strconv.Itoa(i))
-		bufs[i] = filled(n, float32(m.rank+1))
-	}
-	step := func() error {
-		for i := len(bufs) - 1; i >= 0; i-- {
-			if err := comm.AllReduce(context.Background(), shm.Float32Bytes(bufs[i]), ops[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	check := func() error {
-		for _, b := range bufs {
-			if want := float32(m.n*(m.n+1)) / 2; b[0] != want || b[len(b)-1] != want {
-				return fmt.Errorf("the sum is %g, not %g", b[0], want)
-			}
-			clear(b)
-		}
-		return nil
-	}
-	return &job{step: step, check: check, close: func() {
-		mesh.handle(epoch, nil)
-		comm.Close()
-	}}, nil
-}
-
-func filled(n int, v float32) []float32 {
-	b := make([]float32, n)
-	for i := range b {
-		b[i] = v
-	}
-	return b
 }
 
 // loadStep makes a vector of all tensors and reduces it as a training step does: the tensors get ready one after
