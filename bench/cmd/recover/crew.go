@@ -57,6 +57,14 @@ func startProc(s spec) (*proc, error) {
 // say gives the worker its spec or an order.
 func (p *proc) say(what any) error { return json.NewEncoder(p.in).Encode(what) }
 
+// ask gives the worker an order and waits for its answer.
+func (p *proc) ask(o order, answer string) (line, error) {
+	if err := p.say(o); err != nil {
+		return line{}, err
+	}
+	return p.await(patience, "its answer", func(l line) bool { return l.Event == answer })
+}
+
 func (p *proc) read(out io.Reader) {
 	defer close(p.done)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -137,18 +145,6 @@ func (p *proc) steps() (all []timedStep) {
 		before = l
 	}
 	return all
-}
-
-// latest is the last step.
-func (p *proc) latest() line {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, l := range slices.Backward(p.lines) {
-		if l.Event == "" {
-			return l
-		}
-	}
-	return line{}
 }
 
 // kill ends the process at once, and says when that was and what it was doing.

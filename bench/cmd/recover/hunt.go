@@ -269,10 +269,7 @@ func (h *hunt) trapped(p *proc, point string, times int64) (int64, string, error
 
 // arm tells a worker where to kill itself, and waits until it knows.
 func (h *hunt) arm(p *proc, point string, times int64) error {
-	if err := p.say(order{Point: point, Times: times}); err != nil {
-		return err
-	}
-	_, err := p.await(patience, "its answer", func(l line) bool { return l.Event == eventArmed })
+	_, err := p.ask(order{Point: point, Times: times}, eventArmed)
 	return err
 }
 
@@ -305,19 +302,21 @@ func (h *hunt) measure(k *kill, at int64, epoch uint64) error {
 	return nil
 }
 
-// end lets all take their last step together, and checks the whole run.
+// end lets all take their last step together, and checks the whole run. One waits until all others know which that
+// is: none can take more than the next without it.
 func (h *hunt) end() error {
-	last := uint64(0)
-	for _, p := range h.alive {
-		last = max(last, p.latest().Step)
+	first := h.alive[0]
+	held, err := first.ask(order{Hold: true}, eventHeld)
+	if err != nil {
+		return err
 	}
-	last += 20
-	var hashes []uint64
-	for _, p := range h.alive {
-		if err := p.say(order{Last: last}); err != nil {
+	last := held.Step + 20
+	for _, p := range append(slices.Clone(h.alive[1:]), first) {
+		if _, err := p.ask(order{Last: last}, eventTold); err != nil {
 			return err
 		}
 	}
+	var hashes []uint64
 	for _, p := range h.alive {
 		l, err := p.await(patience, "the end", func(l line) bool { return l.Event == eventEnd })
 		if err != nil {

@@ -30,10 +30,12 @@ type spec struct {
 	Data     group.Data
 }
 
-// order is any later line: where to kill itself, or after which step to end.
+// order is any later line: where to kill itself, to wait after the step under way until the last one is known, or
+// which that is.
 type order struct {
 	Point string
 	Times int64
+	Hold  bool
 	Last  uint64
 }
 
@@ -41,6 +43,8 @@ type order struct {
 const (
 	eventArmed = "armed" // with an order to die
 	eventDying = "dying"
+	eventHeld  = "held"
+	eventTold  = "told" // its last step
 	eventAsk   = "the authority is asked"
 	eventRuled = "the authority has answered"
 	eventEnd   = "end"
@@ -138,7 +142,8 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 	defer w.Close() //nolint:errcheck // the process ends
 	fresh(w.Gradients())
 	var last atomic.Uint64 // step to end with
-	var over atomic.Bool
+	var hold, over atomic.Bool
+	told := make(chan struct{}) // when last is known
 	gone := make(chan struct{}) // when nothing comes from the parent any more
 	go func() {
 		defer close(gone)
@@ -151,8 +156,13 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 				net.arm(o.Point, o.Times)
 				t.tell(line{Event: eventArmed})
 			}
+			if o.Hold {
+				hold.Store(true)
+			}
 			if o.Last > 0 {
 				last.Store(o.Last)
+				t.tell(line{Event: eventTold})
+				close(told)
 			}
 		}
 		if !over.Load() {
@@ -163,6 +173,10 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 	for last.Load() == 0 || m.step < last.Load() {
 		if err := turn(ctx, w, m, &room, doing, t.tell); err != nil {
 			return err
+		}
+		if hold.Swap(false) {
+			t.tell(line{Event: eventHeld, Step: m.step})
+			<-told
 		}
 	}
 	over.Store(true)
