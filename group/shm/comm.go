@@ -9,33 +9,32 @@ import (
 	"sync"
 	"time"
 
-	"millrace.dev/fabric"
 	"millrace.dev/internal/unixsock"
 )
 
 const (
 	// slots is the number of pieces that a member can be ahead of the others.
 	slots = 4
-	// directBytes is the size up to which every member sums whole pieces by itself, whatever their number: one round
-	// of messages instead of two.
-	directBytes = 16 << 10
 	// streamBytes is the size of all members' buffers together from which results are not in a cache any more when somebody
 	// reads them. Nor is a buffer, by the time that its result comes.
 	streamBytes = 32 << 20
 	// spin is how long a member looks for the others' marks before it sleeps, where every member can have a CPU.
 	spin = 20 * time.Microsecond
 	// turns is how often a member leaves its CPU to others before it sleeps, where there are more members than CPUs.
-	// Waking it costs more than many turns.
 	turns = 8
 	// turn is what a member may do with a CPU that others leave to it. Who is away for longer than the turns of all has
 	// left it to others than members, which keep it: sleepers are woken sooner.
 	turn = 500 * time.Microsecond
 	// naps is how many waits a member then sleeps through without leaving its CPU first.
 	naps = 5
+	// nap bounds a sleep, after which a member looks whether it is canceled.
+	nap = 5 * time.Millisecond
+	// maxAhead bounds the reductions that have started and whose turn has not come.
+	maxAhead = 1 << 16
 )
 
-// Comm combines ordinary buffers of the members of one view through a small staging area. It is made by
-// Door.Join and to be closed. All members call the same operations in the same order.
+// Comm reduces ordinary buffers of the members of one view through a small staging area, one after the other. It is made
+// by Door.Join and to be closed.
 type Comm struct {
 	view   View
 	boards []commBoard
@@ -45,20 +44,36 @@ type Comm struct {
 	peers  [][]byte
 	spins  bool
 
-	poke     chan struct{}
+	poke     chan struct{} // something has started
 	canceled chan struct{}
+	stopped  chan struct{}
+	closing  sync.Once
 
-	calls sync.Mutex // held by the operation under way
+	mu      sync.Mutex
+	err     error
+	turn    uint64 // number of the reduction under way, or to come next
+	started map[uint64]Reduction
 
-	mu     sync.Mutex
-	err    error
-	closed bool
-
-	next  uint64 // pieces of all operations before this one
+	r     Reduction // under way; this and the rest are the goroutine's of run
+	next  uint64    // pieces of all reductions before this one
 	pass  pass
 	parts [][]byte
-	naps  int              // waits from now on to sleep through
-	told  [][counts]uint64 // by rank the wants of which it has been told that they are met
+	naps  int // waits from now on to sleep through
+}
+
+// Reduction is what members do with buffers of the same size, of elements whose size is a power of two, 64 bytes at most.
+type Reduction struct {
+	// Dst gets the result and Src has this member's part; they may be the same memory. They belong to the reduction until
+	// Done. A member without Dst stands aside: the others get an error, and can go on to reduce other buffers.
+	Dst, Src []byte
+	Bytes    int // size of the buffers
+	// Combine sets r = a ∘ b for runs of whole elements in rank order: a is of lower ranks than b. r may be the same
+	// memory as a or b.
+	Combine func(r, a, b []byte)
+	// Finish is done once to each run of the result, such as a division; nil for nothing.
+	Finish func(r []byte)
+	// Done is called once, by a goroutine of the Comm. After an error Dst holds nothing of use.
+	Done func(error)
 }
 
 // Join makes the staging areas of a view's members. It succeeds on all or fails on all, as Attach does.
@@ -67,15 +82,20 @@ func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
 		return nil, err
 	}
 	n := len(view.IDs)
+	if n < 2 {
+		return nil, errors.New("shm: a member alone has nobody to reduce with")
+	}
 	c := &Comm{
-		view: view, boards: make([]commBoard, n), stages: make([][]byte, n), parts: make([][]byte, n), told: make([][counts]uint64, n),
+		view: view, boards: make([]commBoard, n), stages: make([][]byte, n), parts: make([][]byte, n),
 		piece: pieceBytes(n), spins: n <= runtime.NumCPU(),
-		poke: make(chan struct{}, 1), canceled: make(chan struct{}),
+		poke: make(chan struct{}, 1), canceled: make(chan struct{}), stopped: make(chan struct{}),
+		turn: 1, started: map[uint64]Reduction{},
 	}
 	if err := c.join(ctx, d); err != nil {
 		c.unmap()
 		return nil, err
 	}
+	go c.run()
 	return c, nil
 }
 
@@ -136,14 +156,19 @@ func (c *Comm) unmap() {
 	c.peers, c.own = nil, nil
 }
 
-// Body takes frames with a body, of which there are none.
-func (c *Comm) Body(int, fabric.Header) ([]byte, error) {
-	return nil, errors.New("shm: a member sends data that belongs in shared memory")
-}
-
-// Frame takes a frame of type CommType.
-func (c *Comm) Frame(_ int, h fabric.Header, _ []byte) error {
-	if h.Epoch == c.view.Epoch {
+// Start takes part in a reduction. All members take part in all of a view's reductions, in the order of their
+// numbers 1, 2, 3, …, in whatever order they start. An error means that this one has not started; whatever happens later Done says.
+func (c *Comm) Start(number uint64, r Reduction) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	if _, twice := c.started[number]; twice || number < c.turn || number-c.turn > maxAhead {
+		return fmt.Errorf("shm: reduction %d starts out of turn: the next is number %d", number, c.turn)
+	}
+	c.started[number] = r
+	if number == c.turn {
 		select {
 		case c.poke <- struct{}{}:
 		default:
@@ -152,7 +177,66 @@ func (c *Comm) Frame(_ int, h fabric.Header, _ []byte) error {
 	return nil
 }
 
-// Cancel makes the operation under way, and all later ones, fail. It returns at once.
+// run does one reduction after the other until the Comm is canceled.
+func (c *Comm) run() {
+	defer close(c.stopped)
+	for {
+		if err := c.await(); err != nil {
+			c.fail(err)
+			return
+		}
+		err := c.reduce()
+		c.mu.Lock()
+		delete(c.started, c.turn)
+		c.turn++
+		c.mu.Unlock()
+		c.r.Done(err)
+		c.r = Reduction{}
+	}
+}
+
+// await waits for the reduction whose turn it is.
+func (c *Comm) await() error {
+	for {
+		c.mu.Lock()
+		r, there := c.started[c.turn]
+		err := c.err
+		c.mu.Unlock()
+		if there || err != nil {
+			c.r = r
+			return err
+		}
+		select {
+		case <-c.poke:
+		case <-c.canceled:
+		}
+	}
+}
+
+// fail ends what has started and will not be done.
+func (c *Comm) fail(err error) {
+	c.mu.Lock()
+	started := c.started
+	c.started = nil // nothing starts any more
+	c.mu.Unlock()
+	for _, r := range started {
+		r.Done(err)
+	}
+}
+
+func (c *Comm) reduce() error {
+	p, r := &c.pass, &c.r // here, so that they are not allocated
+	*p = pass{c: c, r: r, base: c.next, pieces: uint64((r.Bytes + c.piece - 1) / c.piece)}
+	p.direct = len(c.view.IDs) == 2
+	p.stream = r.Bytes*len(c.view.IDs) >= streamBytes
+	if r.Dst == nil {
+		p.aside = &AsideError{Rank: c.view.Rank}
+	}
+	c.next += p.pieces
+	return p.run()
+}
+
+// Cancel makes the reduction under way, and all later ones, fail. It returns at once.
 func (c *Comm) Cancel(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,12 +249,8 @@ func (c *Comm) Cancel(err error) {
 // Close cancels what is under way, waits for its end and unmaps the memory.
 func (c *Comm) Close() error {
 	c.Cancel(ErrClosed)
-	c.calls.Lock()
-	defer c.calls.Unlock()
-	if !c.closed {
-		c.closed = true
-		c.unmap()
-	}
+	<-c.stopped
+	c.closing.Do(c.unmap)
 	return nil
 }
 
@@ -183,33 +263,4 @@ func (c *Comm) stop() error {
 	default:
 		return nil
 	}
-}
-
-// AllReduce combines the buffers of all members, which have the same length, and leaves the result in each of
-// them. When it fails the buffer holds nothing of use, and the comm is of no use any more if other members
-// take part in the operation. A comm does one operation at a time.
-func (c *Comm) AllReduce(ctx context.Context, buf []byte, op Operation) error {
-	c.calls.Lock()
-	defer c.calls.Unlock()
-	if err := c.stop(); err != nil {
-		return err
-	}
-	if len(buf) == 0 || len(c.view.IDs) == 1 {
-		if op.Finish != nil {
-			op.Finish(buf)
-		}
-		return nil
-	}
-	p := &c.pass // here, so that it is not allocated
-	*p = pass{c: c, op: op, buf: buf, base: c.next, meta: op.hash(len(buf))}
-	defer func() { p.op, p.buf = Operation{}, nil }()
-	p.pieces = uint64((len(buf) + c.piece - 1) / c.piece)
-	p.direct = len(c.view.IDs) == 2 || len(buf) <= directBytes
-	p.stream = len(buf)*len(c.view.IDs) >= streamBytes
-	c.next += p.pieces
-	if err := p.run(ctx); err != nil {
-		c.Cancel(fmt.Errorf("shm: the operation on %q failed: %w", op.Name, err))
-		return err
-	}
-	return nil
 }

@@ -1,17 +1,36 @@
 package shm
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
-	"millrace.dev/fabric"
+	"millrace.dev/group/internal/vec"
 )
 
-var sum = SumFloat32("numbers")
+// sumOf is a sum of numbers in place.
+func sumOf(buf []float32) Reduction {
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(buf))), len(buf)*wordSize)
+	return Reduction{Dst: b, Src: b, Bytes: len(b), Combine: addFloat32}
+}
+
+func addFloat32(r, a, b []byte) { vec.WeightedSum(floats(r), floats(a), floats(b), 1, 1) }
+
+// do starts the reduction that comes next and waits for its end.
+func (c *Comm) do(r Reduction) error {
+	c.mu.Lock()
+	number := c.turn
+	c.mu.Unlock()
+	result := make(chan error, 1)
+	r.Done = func(err error) { result <- err }
+	if err := c.Start(number, r); err != nil {
+		return err
+	}
+	return <-result
+}
 
 func newComms(tb testing.TB, doors []*Door) []*Comm {
 	tb.Helper()
@@ -25,10 +44,7 @@ func newComms(tb testing.TB, doors []*Door) []*Comm {
 	var wait sync.WaitGroup
 	for rank, d := range doors {
 		wait.Go(func() {
-			comms[rank], errs[rank] = d.Join(tb.Context(), View{Epoch: 1, Rank: rank, IDs: ids,
-				Send: func(to int, _ fabric.Priority, h fabric.Header, body []byte, _ func(error)) {
-					comms[to].Frame(rank, h, body) //nolint:errcheck // never fails
-				}})
+			comms[rank], errs[rank] = d.Join(tb.Context(), View{Epoch: 1, Rank: rank, IDs: ids})
 		})
 	}
 	wait.Wait()
@@ -81,7 +97,7 @@ func checkSum(t *testing.T, r *rand.Rand, comms []*Comm, size int) {
 	var wait sync.WaitGroup
 	for rank, c := range comms {
 		wait.Go(func() {
-			if err := c.AllReduce(t.Context(), Float32Bytes(bufs[rank]), sum); err != nil {
+			if err := c.do(sumOf(bufs[rank])); err != nil {
 				t.Errorf("rank %d: %v", rank, err)
 			}
 		})
@@ -96,13 +112,13 @@ func checkSum(t *testing.T, r *rand.Rand, comms []*Comm, size int) {
 
 func TestBuffersOfAllSizes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, n := range []int{1, 2, 3, 4, 9} {
+	for _, n := range []int{2, 3, 4, 9} {
 		if n > 4 && testing.Short() {
 			break
 		}
 		comms := newComms(t, newDoors(t, n))
 		piece := pieceBytes(n)
-		sizes := []int{0, 1, n - 1, n, 255, directBytes / 4, directBytes/4 + 1, piece / 4, piece/4 + 3, 17, 2*slots*piece/4 + 11, 5, slots*piece/4 + 1}
+		sizes := []int{0, 1, n - 1, n, 255, piece / 4, piece/4 + 3, 17, 2*slots*piece/4 + 11, 5, slots*piece/4 + 1}
 		for round := range 2 {
 			for _, size := range sizes {
 				if size > piece && round > 0 {
@@ -123,7 +139,7 @@ func TestLongBuffers(t *testing.T) {
 func TestSlotsAreFreeWhenTaken(t *testing.T) {
 	comms := newComms(t, newDoors(t, 3))
 	c := comms[0]
-	p := pass{c: c, pieces: slots + 1, in: slots, summed: slots, out: 1}
+	p := pass{c: c, r: &Reduction{}, pieces: slots + 1, in: slots, summed: slots, out: 1}
 	for rank, peer := range comms {
 		peer.boards[rank].setCount(ready, slots)
 		peer.boards[rank].setCount(done, slots)
@@ -140,7 +156,7 @@ func TestSlotsAreFreeWhenTaken(t *testing.T) {
 // A member that has left its CPU to others than members for long sleeps through some waits, and looks again after them.
 func TestNapsEnd(t *testing.T) {
 	c := newComms(t, newDoors(t, 2))[0]
-	p := pass{c: c, pieces: 1} // whose first piece can be put in
+	p := pass{c: c, r: &Reduction{}, pieces: 1} // whose first piece can be put in
 	c.naps = naps
 	for range naps {
 		if p.leave() {
@@ -154,12 +170,12 @@ func TestNapsEnd(t *testing.T) {
 
 // The staging areas of many members stay small together.
 func TestStagingIsBounded(t *testing.T) {
-	for n := 1; n <= 1000; n++ {
+	for n := 2; n <= 1000; n++ {
 		piece := pieceBytes(n)
 		if own := slots * piece; own > 1<<20 || n <= 32 && n*own > 8<<20 {
 			t.Errorf("%d members have %d bytes each", n, own)
 		}
-		if piece%4096 != 0 || piece < directBytes {
+		if piece%4096 != 0 || piece == 0 {
 			t.Errorf("%d members have pieces of %d bytes", n, piece)
 		}
 	}
@@ -183,7 +199,7 @@ func TestLateMembers(t *testing.T) {
 					for i := range buf {
 						buf[i] = float32(rank + round)
 					}
-					if err := c.AllReduce(t.Context(), Float32Bytes(buf), sum); err != nil {
+					if err := c.do(sumOf(buf)); err != nil {
 						t.Errorf("rank %d: %v", rank, err)
 						return
 					}
@@ -201,107 +217,164 @@ func TestLateMembers(t *testing.T) {
 	}
 }
 
-func TestDifferentOperationsAreNamed(t *testing.T) {
-	for _, other := range []struct {
-		name string
-		tag  uint64
-		size int
-	}{{"others", 1, 100}, {"numbers", 2, 100}, {"numbers", 1, 101}, {"numbers", 1, 1 << 20}} {
-		comms := newComms(t, newDoors(t, 3))
-		errs := make([]error, 3)
-		var wait sync.WaitGroup
-		for rank, c := range comms {
-			op, size := sum, 100
+// A reduction in which a member stands aside fails everywhere, and those before and after it do not.
+func TestAside(t *testing.T) {
+	for _, n := range []int{2, 3} {
+		comms := newComms(t, newDoors(t, n))
+		size := 3 * slots * comms[0].piece / wordSize
+		r := rand.New(rand.NewPCG(9, 10))
+		for range 2 {
+			checkSum(t, r, comms, size)
+			var wait sync.WaitGroup
+			for rank, c := range comms {
+				wait.Go(func() {
+					x := sumOf(make([]float32, size))
+					if rank == 1 {
+						x.Dst, x.Src = nil, nil
+					}
+					err := c.do(x)
+					var aside *AsideError
+					if !errors.As(err, &aside) || aside.Rank != 1 {
+						t.Errorf("%d members, rank %d: %v", n, rank, err)
+					}
+				})
+			}
+			wait.Wait()
+		}
+		checkSum(t, r, comms, size)
+	}
+}
+
+// Reductions have their turn by number, whenever they start.
+func TestTurns(t *testing.T) {
+	comms := newComms(t, newDoors(t, 2))
+	const count = 9
+	ended := make(chan error, 2*count)
+	bufs := [2][count + 1][]float32{}
+	for rank, c := range comms {
+		for i := range count {
+			number := 1 + i // and backwards
 			if rank == 1 {
-				op.Name, op.Tag, size = other.name, other.tag, other.size
+				number = count - i
 			}
-			wait.Go(func() { errs[rank] = c.AllReduce(t.Context(), Float32Bytes(make([]float32, size)), op) })
+			bufs[rank][number] = []float32{float32(10*rank + number)}
+			x := sumOf(bufs[rank][number])
+			x.Done = func(err error) { ended <- err }
+			if err := c.Start(uint64(number), x); err != nil {
+				t.Fatal(err)
+			}
 		}
-		wait.Wait()
-		for rank, err := range errs {
-			var mismatch *MismatchError
-			if !errors.As(err, &mismatch) || rank != 1 && mismatch.Rank != 1 {
-				t.Errorf("rank %d: %v", rank, err)
+		for _, number := range []uint64{0, 5, count + 3 + maxAhead} {
+			if err := c.Start(number, sumOf(nil)); err == nil {
+				t.Errorf("reduction %d starts", number)
+			}
+		}
+	}
+	for range 2 * count {
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for rank := range comms {
+		for number := 1; number <= count; number++ {
+			if got, want := bufs[rank][number][0], float32(10+2*number); got != want {
+				t.Errorf("rank %d, reduction %d: %g, not %g", rank, number, got, want)
 			}
 		}
 	}
 }
 
-func TestOperationsEndWithoutAPeer(t *testing.T) {
-	comms := newComms(t, newDoors(t, 2))
+func TestReductionsEndWithoutAPeer(t *testing.T) {
+	c := newComms(t, newDoors(t, 2))[0]
 	lost := errors.New("a member is gone")
-	result := make(chan error)
-	const size = 2 << 20 // more than fits in the staging areas
-	go func() { result <- comms[0].AllReduce(t.Context(), make([]byte, size), sum) }()
-	comms[0].Cancel(lost)
-	if err := <-result; !errors.Is(err, lost) {
-		t.Errorf("error %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { result <- comms[1].AllReduce(ctx, make([]byte, size), sum) }()
-	cancel()
-	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-}
-
-// A member that is slow to wake is not woken again and again.
-func TestSleepersAreWokenOnce(t *testing.T) {
-	comms := newComms(t, newDoors(t, 2))
-	frames := 0
-	marks, sleeps := comms[0], comms[1].boards[1]
-	marks.view.Send = func(int, fabric.Priority, fabric.Header, []byte, func(error)) { frames++ }
-	sleeps.setCount(ready, 9)
-	for _, step := range []struct{ want, mark, frames uint64 }{{1, 1, 1}, {1, 2, 1}, {4, 3, 1}, {4, 4, 2}, {4, 5, 2}, {6, 6, 3}} {
-		sleeps.setWant(ready, step.want)
-		marks.mark(ready, step.mark)
-		if frames != int(step.frames) {
-			t.Errorf("after mark %d for one that waits for %d: %d frames, not %d", step.mark, step.want, frames, step.frames)
+	results := make(chan error, 3)
+	for number := uint64(1); number <= 3; number++ { // more than fits in the staging areas
+		x := sumOf(make([]float32, 1<<20))
+		x.Done = func(err error) { results <- err }
+		if err := c.Start(number, x); err != nil {
+			t.Fatal(err)
 		}
 	}
+	time.Sleep(2 * nap) // the first one waits for the peer
+	c.Cancel(lost)
+	for range 3 {
+		if err := <-results; !errors.Is(err, lost) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if err := c.Start(4, sumOf(nil)); !errors.Is(err, lost) {
+		t.Errorf("one more starts: %v", err)
+	}
 }
 
-func TestOperationsAllocateNothing(t *testing.T) {
+func TestSleepersAreWoken(t *testing.T) {
 	comms := newComms(t, newDoors(t, 2))
-	bufs := [][]byte{make([]byte, 1<<20), make([]byte, 1<<20)}
-	start, end := make(chan struct{}), make(chan error)
+	sleeps, marks := comms[0], comms[1]
+	sleeps.boards[0].setWant(ready, 2)
+	word := sleeps.boards[1].word(ready)
+	start := time.Now()
+	woken := make(chan struct{})
 	go func() {
-		for range start {
-			end <- comms[1].AllReduce(context.Background(), bufs[1], sum)
+		for word.Load() < 2 && time.Since(start) < ample { // a signal ends a sleep, too
+			sleep(word, word.Load(), ample)
 		}
+		close(woken)
 	}()
+	time.Sleep(20 * time.Millisecond)
+	marks.mark(ready, 1)
+	time.Sleep(20 * time.Millisecond)
+	marks.mark(ready, 2)
+	<-woken
+	if time.Since(start) > ample/2 {
+		t.Error("it is not woken")
+	}
+}
+
+func TestReductionsAllocateNothing(t *testing.T) {
+	comms := newComms(t, newDoors(t, 2))
+	end := make(chan error, 2)
+	var all [2]Reduction
+	for i := range all {
+		all[i] = sumOf(make([]float32, 1<<18))
+		all[i].Done = func(err error) { end <- err }
+	}
+	number := uint64(0)
 	allocated := testing.AllocsPerRun(50, func() {
-		start <- struct{}{}
-		if err := comms[0].AllReduce(context.Background(), bufs[0], sum); err != nil {
-			t.Fatal(err)
+		number++
+		for i, c := range comms {
+			if err := c.Start(number, all[i]); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := <-end; err != nil {
-			t.Fatal(err)
+		for range comms {
+			if err := <-end; err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
-	close(start)
 	if allocated > 0 {
-		t.Errorf("an operation of two members allocates %g times", allocated)
+		t.Errorf("a reduction of two members allocates %g times", allocated)
 	}
 }
 
-func TestMeanOfBuffers(t *testing.T) {
+func TestFinish(t *testing.T) {
 	const n = 3
 	comms := newComms(t, newDoors(t, n))
 	bufs := [n][]float32{{1, 2}, {3, 4}, {8, 9}}
 	var wait sync.WaitGroup
 	for rank, c := range comms {
 		wait.Go(func() {
-			if err := c.AllReduce(t.Context(), Float32Bytes(bufs[rank]), MeanFloat32("few", n)); err != nil {
+			x := sumOf(bufs[rank])
+			x.Finish = func(r []byte) { vec.Scaled(floats(r), floats(r), 1, 0.5) }
+			if err := c.do(x); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wait.Wait()
-	third := float32(1.0 / 3)
 	for _, b := range bufs {
-		if b[0] != 12*third || b[1] != 15*third {
-			t.Errorf("mean %v", b)
+		if b[0] != 6 || b[1] != 7.5 {
+			t.Errorf("halves of sums %v", b)
 		}
 	}
 }

@@ -1,9 +1,6 @@
 package shm
 
-import (
-	"millrace.dev/fabric"
-	"millrace.dev/group/reduce"
-)
+import "sync/atomic"
 
 // commBoard is what a member of a Comm shows the others: counts of pieces, over all operations of the view.
 type commBoard board
@@ -21,17 +18,18 @@ const (
 // Places of words, a cache line for each count.
 const (
 	commCount = 0
-	commWant  = int(counts) * 8 // for each count how far it must come everywhere to wake the member; 0 asleep for nothing
-	commMeta  = commWant + 8    // of the operation that a slot's piece belongs to
-	commWords = commMeta + slots
+	commWant  = int(counts) * 8 // for each count how far it must come to wake the member; 0 asleep for nothing
+	commAside = commWant + 8    // for each slot 1 if there is no input for its piece, else 0
+	commWords = commAside + slots
 )
 
-func (b commBoard) count(c count) uint64       { return b[commCount+8*int(c)].Load() }
-func (b commBoard) setCount(c count, v uint64) { b[commCount+8*int(c)].Store(v) }
-func (b commBoard) want(c count) uint64        { return b[commWant+int(c)].Load() }
-func (b commBoard) setWant(c count, v uint64)  { b[commWant+int(c)].Store(v) }
-func (b commBoard) meta(piece uint64) uint64   { return b[commMeta+int(piece%slots)].Load() }
-func (b commBoard) setMeta(piece, v uint64)    { b[commMeta+int(piece%slots)].Store(v) }
+func (b commBoard) word(c count) *atomic.Uint64 { return &b[commCount+8*int(c)] }
+func (b commBoard) count(c count) uint64        { return b.word(c).Load() }
+func (b commBoard) setCount(c count, v uint64)  { b.word(c).Store(v) }
+func (b commBoard) want(c count) uint64         { return b[commWant+int(c)].Load() }
+func (b commBoard) setWant(c count, v uint64)   { b[commWant+int(c)].Store(v) }
+func (b commBoard) aside(piece uint64) bool     { return b[commAside+int(piece%slots)].Load() != 0 }
+func (b commBoard) setAside(piece, v uint64)    { b[commAside+int(piece%slots)].Store(v) }
 
 // everywhere is how far a count has come at the slowest member.
 func (c *Comm) everywhere(k count) uint64 {
@@ -42,30 +40,29 @@ func (c *Comm) everywhere(k count) uint64 {
 	return least
 }
 
-// mark raises a count of this member and wakes those who wait for it, once. Who waits says so before it looks for
-// the last time, so that the member whose mark comes last finds it.
+// mark raises a count of this member and wakes those who wait for that. Who waits says so before it looks for the last
+// time, and sleeps only as long as the count is what it saw.
 func (c *Comm) mark(k count, v uint64) {
 	me := c.view.Rank
-	c.boards[me].setCount(k, v)
-	reached := uint64(0) // unknown
+	own := c.boards[me]
+	own.setCount(k, v)
 	for rank, b := range c.boards {
-		w := b.want(k)
-		if rank == me || w == 0 || c.told[rank][k] == w {
-			continue
-		}
-		if reached == 0 {
-			reached = c.everywhere(k)
-		}
-		if reached >= w {
-			c.told[rank][k] = w
-			c.wake(rank)
+		if want := b.want(k); rank != me && want > 0 && v >= want {
+			wake(own.word(k))
+			return
 		}
 	}
 }
 
-// CommType is the type of a Comm's frames, which have no body.
-const CommType = reduce.LastType - 1
-
-func (c *Comm) wake(rank int) {
-	c.view.Send(rank, fabric.Control, fabric.Header{Type: CommType, Epoch: c.view.Epoch}, nil, nil)
+// sleep waits until the members have come a step nearer to v, for a nap at most.
+func (c *Comm) sleep(k count, v uint64) {
+	own := c.boards[c.view.Rank]
+	own.setWant(k, v)
+	defer own.setWant(k, 0)
+	for _, b := range c.boards {
+		if seen := b.count(k); seen < v {
+			sleep(b.word(k), seen, nap)
+			return
+		}
+	}
 }

@@ -35,3 +35,8 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string { return fmt.Sprintf("shm: rank %d %s", e.Rank, e.What) }
+
+// AsideError says that a member stood aside, so that there is no result.
+type AsideError struct{ Rank int }
+
+func (e *AsideError) Error() string { return fmt.Sprintf("shm: rank %d stands aside", e.Rank) }

@@ -1,21 +1,18 @@
 package shm
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"millrace.dev/group/internal/vec"
 )
 
-// pass is one operation's way through the staging areas. Each piece is copied in, summed and copied out: when direct,
+// pass is one reduction's way through the staging areas. Each piece is copied in, summed and copied out: when direct,
 // by every member for itself straight into its buffer, else a segment by each member into its own slot, where that
-// segment's input, which nobody else needs, is left out. Several pieces are on their way at a time.
+// segment's input, which nobody else needs, is left out. Several pieces are on their way at a time. When a member stands
+// aside all pieces go the same way without data.
 type pass struct {
 	c      *Comm
-	op     Operation
-	buf    []byte
-	meta   uint64
+	r      *Reduction
 	base   uint64 // number of the first piece
 	pieces uint64
 	direct bool
@@ -23,9 +20,10 @@ type pass struct {
 
 	in, summed, out uint64         // pieces that are through
 	seen            [counts]uint64 // what everywhere was at the last look
+	aside           error          // who stands aside
 }
 
-func (p *pass) run(ctx context.Context) error {
+func (p *pass) run() error {
 	for p.out < p.pieces {
 		if err := p.c.stop(); err != nil {
 			return err
@@ -34,18 +32,14 @@ func (p *pass) run(ctx context.Context) error {
 		case p.canOut():
 			p.takeOut()
 		case p.canSum():
-			if err := p.sum(); err != nil {
-				return err
-			}
+			p.sum()
 		case p.canIn():
 			p.putIn()
-		default:
-			if err := p.wait(ctx); err != nil {
-				return err
-			}
+		case !p.look():
+			p.c.sleep(p.oldest())
 		}
 	}
-	return nil
+	return p.aside
 }
 
 // A want is how far all must have come for a stage's next piece to move on; 0 when there is no such piece. A slot is free
@@ -95,54 +89,72 @@ func (p *pass) come(k count, v uint64) bool {
 	return p.seen[k] >= v
 }
 
-// piece is a piece's part of the buffer, its number, and the place of its slot in a stage.
-func (p *pass) piece(i uint64) (part []byte, number uint64, slot int) {
+// oldest is what the oldest piece under way waits for. Members that wait for that only do not wait for each other: nobody
+// is behind for the sake of a younger piece.
+func (p *pass) oldest() (count, uint64) {
+	if v := p.wantOut(); v > 0 {
+		return done, v
+	}
+	if v := p.wantSum(); v > 0 {
+		return ready, v
+	}
+	_, free := p.wantIn()
+	return taken, free
+}
+
+// piece is a piece's place in the buffers, its number, and the place of its slot in a stage.
+func (p *pass) piece(i uint64) (lo, hi int, number uint64, slot int) {
 	number = p.base + i
-	size := p.c.piece
-	lo := int(i) * size
-	return p.buf[lo:min(lo+size, len(p.buf))], number, int(number%slots) * size
+	lo = int(i) * p.c.piece
+	return lo, min(lo+p.c.piece, p.r.Bytes), number, int(number%slots) * p.c.piece
 }
 
 func (p *pass) putIn() {
-	part, number, slot := p.piece(p.in)
+	lo, hi, number, slot := p.piece(p.in)
 	c, me := p.c, p.c.view.Rank
-	to := c.stages[me][slot:]
-	if p.direct {
-		copy(to, part)
+	if p.aside != nil {
+		c.boards[me].setAside(number, 1)
 	} else {
-		lo, hi := cut(len(part), me, len(c.stages))
-		copy(to, part[:lo])
-		copy(to[hi:], part[hi:])
+		c.boards[me].setAside(number, 0)
+		part, to := p.r.Src[lo:hi], c.stages[me][slot:]
+		if p.direct {
+			copy(to, part)
+		} else {
+			own, end := cut(len(part), me, len(c.stages))
+			copy(to, part[:own])
+			copy(to[end:], part[end:])
+		}
 	}
-	c.boards[me].setMeta(number, p.meta)
 	p.in++
 	c.mark(ready, number+1)
 }
 
-func (p *pass) sum() error {
-	part, number, slot := p.piece(p.summed)
+func (p *pass) sum() {
+	lo, hi, number, slot := p.piece(p.summed)
 	c, me := p.c, p.c.view.Rank
 	for rank, b := range c.boards {
-		if b.meta(number) != p.meta {
-			return &MismatchError{rank, fmt.Sprintf("does not take part in this member's operation on %q (%d bytes) but in another, or with another type or size", p.op.Name, len(p.buf))}
+		if p.aside == nil && b.aside(number) {
+			p.aside = &AsideError{Rank: rank}
 		}
-		c.parts[rank] = c.stages[rank][slot : slot+len(part)]
-	}
-	own := c.parts[me]
-	if !p.direct || len(c.parts) == 2 { // where nothing is read after the result is written over it
-		c.parts[me] = part
+		c.parts[rank] = c.stages[rank][slot : slot+hi-lo]
 	}
 	p.summed++
+	if p.aside == nil {
+		own := c.parts[me]
+		c.parts[me] = p.r.Src[lo:hi]
+		if p.direct {
+			p.combine(p.r.Dst[lo:hi], 0, hi-lo)
+		} else {
+			from, to := cut(hi-lo, me, len(c.parts))
+			p.combine(own, from, to)
+		}
+	}
 	if p.direct {
-		p.combine(part, 0, len(part))
 		p.out++
 		c.mark(taken, number+1)
-		return nil
+	} else {
+		c.mark(done, number+1)
 	}
-	lo, hi := cut(len(part), me, len(c.parts))
-	p.combine(own, lo, hi)
-	c.mark(done, number+1)
-	return nil
 }
 
 // combine puts the result of bytes lo to hi of the parts there in to.
@@ -152,24 +164,26 @@ func (p *pass) combine(to []byte, lo, hi int) {
 	for ; lo < hi; lo += block {
 		end := min(lo+block, hi)
 		r := to[lo:end]
-		p.op.Combine(r, parts[0][lo:end], parts[1][lo:end])
+		p.r.Combine(r, parts[0][lo:end], parts[1][lo:end])
 		for _, next := range parts[2:] {
-			p.op.Combine(r, r, next[lo:end])
+			p.r.Combine(r, r, next[lo:end])
 		}
-		if p.op.Finish != nil {
-			p.op.Finish(r)
+		if p.r.Finish != nil {
+			p.r.Finish(r)
 		}
 	}
 }
 
 func (p *pass) takeOut() {
-	part, number, slot := p.piece(p.out)
+	lo, hi, number, slot := p.piece(p.out)
 	for rank, stage := range p.c.stages {
-		lo, hi := cut(len(part), rank, len(p.c.stages))
-		if p.stream {
-			vec.Stream(part[lo:hi], stage[slot+lo:])
-		} else {
-			copy(part[lo:hi], stage[slot+lo:])
+		from, to := cut(hi-lo, rank, len(p.c.stages))
+		switch {
+		case p.aside != nil:
+		case p.stream:
+			vec.Stream(p.r.Dst[lo+from:lo+to], stage[slot+from:])
+		default:
+			copy(p.r.Dst[lo+from:lo+to], stage[slot+from:])
 		}
 	}
 	p.out++
@@ -181,34 +195,6 @@ func cut(bytes, rank, n int) (lo, hi int) {
 	const line = 64
 	lines := (bytes + line - 1) / line
 	return min(bytes, lines*rank/n*line), min(bytes, lines*(rank+1)/n*line)
-}
-
-// wait waits until a stage can move on: it looks for a while and then sleeps.
-func (p *pass) wait(ctx context.Context) error {
-	if p.look() {
-		return nil
-	}
-	own := p.c.boards[p.c.view.Rank]
-	_, free := p.wantIn()
-	own.setWant(ready, p.wantSum())
-	own.setWant(done, p.wantOut())
-	own.setWant(taken, free)
-	defer func() {
-		for k := range counts {
-			own.setWant(k, 0)
-		}
-	}()
-	if p.can() {
-		return nil
-	}
-	select {
-	case <-p.c.poke:
-		return nil
-	case <-p.c.canceled:
-		return p.c.stop()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // look reports whether a stage can move on after a while.

@@ -238,12 +238,9 @@ func (h *handler) Closed(fabric.Conn, error) {}
 func (h *handler) Frame(_ fabric.Conn, head fabric.Header, _ []byte) error {
 	p := h.p
 	p.mu.Lock()
-	team, comm := p.worker.get(), p.comm
+	team := p.worker.get()
 	p.mu.Unlock()
-	switch {
-	case head.Type == CommType && comm != nil:
-		return comm.Frame(0, head, nil)
-	case head.Type != CommType && team != nil:
+	if team != nil {
 		return team.Frame(0, head, nil)
 	}
 	return nil
@@ -398,7 +395,7 @@ func (p *process) sum(o order) error {
 			mine = append([]float32(nil), bufs[rank]...)
 		}
 	}
-	if err := p.comm.AllReduce(bounded(), Float32Bytes(mine), sum); err != nil {
+	if err := p.comm.do(sumOf(mine)); err != nil {
 		return err
 	}
 	if i := sameBits(sumInOrder(bufs), mine); i >= 0 {
@@ -409,10 +406,10 @@ func (p *process) sum(o order) error {
 
 // latency is the time of one operation in a row of many.
 func (p *process) latency(o order) (float64, error) {
-	buf := make([]byte, 4*o.Elements)
+	buf := make([]float32, o.Elements)
 	start := time.Now()
 	for range o.Times {
-		if err := p.comm.AllReduce(bounded(), buf, sum); err != nil {
+		if err := p.comm.do(sumOf(buf)); err != nil {
 			return 0, err
 		}
 	}
