@@ -153,28 +153,65 @@ func (lp *loop) attach(p *plane, conns []fabric.Conn) {
 	}
 	door := lp.door
 	lp.w.running.Go(func() {
-		team, err := door.Attach(ctx, config)
+		m, err := attach(ctx, door, config)
 		cancel()
-		if !lp.w.hand(func(lp *loop) { lp.attached(f, p, conns, team, err) }) && team != nil {
-			team.Close() //nolint:errcheck // nothing is lost with it
+		if !lp.w.hand(func(lp *loop) { lp.attached(f, p, conns, m, err) }) {
+			m.close() //nolint:errcheck // nothing is lost with it
 		}
 	})
 }
 
-func (lp *loop) attached(f *forming, p *plane, conns []fabric.Conn, team *shm.Team, err error) {
+// shared is the memory that the members of a view share: for steps, and for named calls.
+type shared struct {
+	team *shm.Team
+	comm *shm.Comm // nil where only that cannot be had, which is so on all members
+}
+
+// attach makes both at a time. After an error there is neither.
+func attach(ctx context.Context, door *shm.Door, config shm.Config) (shared, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	comms := make(chan *shm.Comm, 1)
+	go func() {
+		c, _ := door.Join(ctx, config.View) // who wants to know why hears it from the team
+		comms <- c
+	}()
+	team, err := door.Attach(ctx, config)
+	if err != nil { // on all members: nobody waits for this one's memory any more
+		cancel()
+	}
+	m := shared{team, <-comms}
+	if err != nil {
+		return shared{}, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+func (m shared) close() (err error) {
+	if m.comm != nil {
+		err = m.comm.Close()
+	}
+	if m.team != nil {
+		err = errors.Join(err, m.team.Close())
+	}
+	return err
+}
+
+func (lp *loop) attached(f *forming, p *plane, conns []fabric.Conn, m shared, err error) {
 	var mismatch *shm.MismatchError
 	switch {
 	case lp.forming != f:
-		if team != nil {
-			lp.w.running.Go(func() { team.Close() }) //nolint:errcheck // nothing is lost with it
-		}
+		lp.w.running.Go(func() { m.close() }) //nolint:errcheck // nothing is lost with it
 	case errors.As(err, &mismatch):
 		lp.misfit(&PlanError{Member: lp.mesh.view.Members[mismatch.Rank].Name, Rank: mismatch.Rank, What: mismatch.What})
 	case err != nil:
 		lp.config.Logger.Info("the members share no memory", "worker", lp.self.Name, "err", err)
 		lp.formOver(p, conns, fmt.Sprintf("the members cannot share memory (%v)", err))
 	default:
-		p.reducer, p.release = team, team.Close
+		p.reducer, p.release = m.team, m.close
+		if m.comm != nil {
+			p.engine.Share(m.comm)
+		}
 		p.reason = fmt.Sprintf("all %d members run on one machine and share memory: each sums its part of all gradients in place, and no byte is copied", len(conns))
 		lp.formed(p)
 	}

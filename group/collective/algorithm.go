@@ -27,9 +27,12 @@ const (
 	Tree
 	// Star has member 0, or the root, do it all: 2 hops, and S(n-1) bytes each way there.
 	Star
+	// Shared has every member put its vector into memory that all read, and sum a part of it for all; no bytes are sent.
+	// For members of one machine; all-reduce only.
+	Shared
 )
 
-var algorithmNames = [...]string{"auto", "ring", "halving-doubling", "tree", "star"}
+var algorithmNames = [...]string{"auto", "ring", "halving-doubling", "tree", "star", "shared"}
 
 func (a Algorithm) String() string {
 	if int(a) < len(algorithmNames) {
@@ -42,7 +45,7 @@ func (a Algorithm) String() string {
 func (a Algorithm) Can(k Kind) bool {
 	switch k {
 	case AllReduce:
-		return a >= Ring && a <= Star
+		return a >= Ring && a <= Shared
 	case Broadcast:
 		return a == Ring || a == Tree || a == Star
 	case ReduceScatter, AllGather:
@@ -54,7 +57,7 @@ func (a Algorithm) Can(k Kind) bool {
 }
 
 // summingAs is how training steps call the orders of the algorithms' sums.
-var summingAs = [...]reduce.Algorithm{Ring: reduce.Ring, HalvingDoubling: reduce.HalvingDoubling, Tree: reduce.Tree, Star: reduce.Star}
+var summingAs = [...]reduce.Algorithm{Ring: reduce.Ring, HalvingDoubling: reduce.HalvingDoubling, Tree: reduce.Tree, Star: reduce.Star, Shared: reduce.Shared}
 
 // Order lists the merges by which an algorithm reduces over n members, and the member whose sum the result then
 // is. The order is the same for all elements but with Ring, where it is that of segment j, as Part cuts the vector.

@@ -30,13 +30,14 @@ type Call struct {
 
 	srcBase, dstBase int // the elements that Src and Dst begin with
 
-	lanes []lane
-	edges []edge
-	left  int    // lanes that are not complete
-	next  int    // the lane to start next
-	fresh int    // frames on their way that start something new
-	total uint64 // weight of all, once a weighted mean is complete
-	refs  int    // uses of Src and Dst by frames on their way and sums being made
+	lanes  []lane
+	edges  []edge
+	left   int    // lanes that are not complete, and the reduction in shared memory
+	turned bool   // that has had its turn
+	next   int    // the lane to start next
+	fresh  int    // frames on their way that start something new
+	total  uint64 // weight of all, once a weighted mean is complete
+	refs   int    // uses of Src and Dst by frames on their way and sums being made
 
 	result  state
 	said    state // what has been told
@@ -68,7 +69,7 @@ func (e *Engine) prepare(n *entry, seq uint32, r Request) (*Call, *Error) {
 	t := &c.task
 	t.kind, t.algorithm, t.n, t.rank, t.root = r.Kind, r.Algorithm, e.cfg.Size, e.cfg.Rank, r.Root
 	t.size, t.slice = max(1, c.typ().Size()), e.slice
-	c.choice = Choose(r.Kind, t.n, t.count*t.size, e.model)
+	c.choice = Choose(r.Kind, t.n, t.count*t.size, e.model, e.shareable(r.Op))
 	if t.algorithm == Auto {
 		t.algorithm = c.choice.Algorithm
 	}
@@ -93,7 +94,9 @@ func (e *Engine) prepare(n *entry, seq uint32, r Request) (*Call, *Error) {
 	for i := range c.edges {
 		c.edges[i] = edge{held: c.edges[i].held[:0]}
 	}
-	c.left = len(c.lanes)
+	if c.left = len(c.lanes); t.algorithm == Shared {
+		c.left++
+	}
 	return c, nil
 }
 
@@ -108,6 +111,9 @@ func (c *Call) check() string {
 	}
 	if r.Algorithm != Auto && !r.Algorithm.Can(r.Kind) {
 		return fmt.Sprintf("%v cannot do %v", r.Algorithm, r.Kind)
+	}
+	if r.Algorithm == Shared && !c.e.shareable(r.Op) {
+		return fmt.Sprintf("no memory is shared in which to make a %v", r.Op)
 	}
 	if r.Kind == Barrier {
 		r.Dst, r.Src, r.Op, r.Weight, r.Root = Buffer{}, Buffer{}, 0, 0, 0
@@ -340,8 +346,11 @@ func (c *Call) Waiting() (ranks []int, what string) {
 		}
 	}
 	slices.Sort(ranks)
+	if c.task.algorithm == Shared && len(ranks) == 0 {
+		return nil, fmt.Sprintf("%s %q: waiting for its turn in shared memory, or the others' parts", c.id.kind, c.req.Name)
+	}
 	return ranks, fmt.Sprintf("%s %q: %d of %d parts are complete; waiting for ranks %v", c.id.kind, c.req.Name,
-		len(c.lanes)-c.left, len(c.lanes), ranks)
+		max(0, len(c.lanes)-c.left), len(c.lanes), ranks)
 }
 
 // slice is a part of a buffer.

@@ -16,6 +16,10 @@ var DefaultModel = Model{Alpha: 20e-6, Beta: 0.4e-9}
 // many at once.
 const handling = 0.25
 
+// inMemory is what a member needs for a byte of its vector in shared memory, over what it is to pass one on: copies and sums
+// without system calls.
+const inMemory = 0.5
+
 // Choice is an algorithm and why.
 type Choice struct {
 	Kind      Kind
@@ -23,14 +27,14 @@ type Choice struct {
 	Members   int
 	Bytes     int // of a member's source; of the whole for a broadcast
 	Model     Model
-	Seconds   [Star + 1]float64 // expected of each algorithm; 0 where it cannot do it
+	Seconds   [Shared + 1]float64 // expected of each algorithm; 0 where it cannot do it
 }
 
-// Choose picks the algorithm that the model expects to be fastest.
-func Choose(k Kind, n, bytes int, m Model) Choice {
+// Choose picks the algorithm that the model expects to be fastest, of those between members that share memory or not.
+func Choose(k Kind, n, bytes int, m Model, shared bool) Choice {
 	c := Choice{Kind: k, Members: n, Bytes: bytes, Model: m}
-	for a := Ring; a <= Star; a++ {
-		if !a.Can(k) || bytes == 0 && a == Ring && k == AllReduce {
+	for a := Ring; a <= Shared; a++ {
+		if !a.Can(k) || a == Shared && !shared || bytes == 0 && a == Ring && k == AllReduce {
 			continue
 		}
 		c.Seconds[a] = cost(k, a, n, float64(bytes), m)
@@ -68,6 +72,8 @@ func cost(k Kind, a Algorithm, members int, s float64, m Model) float64 {
 			return t
 		case Tree:
 			return 2*depth*(level+below*first*β) + (1+below)*rest*β
+		case Shared: // a hop to member 0, one back, and one for marks
+			return 3*(α+many) + s*inMemory*β
 		}
 		return 2*(α+many) + 2*(n-1)*s*β
 	case ReduceScatter:
@@ -93,7 +99,7 @@ func cost(k Kind, a Algorithm, members int, s float64, m Model) float64 {
 // Reason explains the choice in words and numbers.
 func (c Choice) Reason() string {
 	var others []string
-	for a := Ring; a <= Star; a++ {
+	for a := Ring; a <= Shared; a++ {
 		if c.Seconds[a] > 0 && a != c.Algorithm {
 			others = append(others, fmt.Sprintf("%v %.3g ms", a, 1e3*c.Seconds[a]))
 		}

@@ -35,7 +35,7 @@ func TestChoose(t *testing.T) {
 		{Barrier, 4, 0, Star},
 		{Barrier, 1000, 0, HalvingDoubling},
 	} {
-		got := Choose(c.kind, c.n, c.bytes, lan)
+		got := Choose(c.kind, c.n, c.bytes, lan, false)
 		if got.Algorithm != c.want {
 			t.Errorf("%v of %d bytes over %d: %s; want %v", c.kind, c.bytes, c.n, got.Reason(), c.want)
 		}
@@ -51,7 +51,7 @@ func TestChooseIsTheLeastCost(t *testing.T) {
 		n := rapid.IntRange(1, 64).Draw(rt, "n")
 		bytes := rapid.IntRange(0, 1<<30).Draw(rt, "bytes")
 		m := Model{rapid.Float64Range(1e-7, 1e-1).Draw(rt, "α"), rapid.Float64Range(1e-11, 1e-6).Draw(rt, "β")}
-		c := Choose(k, n, bytes, m)
+		c := Choose(k, n, bytes, m, false)
 		if !c.Algorithm.Can(k) {
 			rt.Fatalf("%v for %v", c.Algorithm, k)
 		}
@@ -124,7 +124,7 @@ func TestAutoUsesTheChoice(t *testing.T) {
 		for _, model := range []Model{DefaultModel, {Alpha: 1e-6, Beta: 1e-9}, {Alpha: 1e-3, Beta: 1e-10}} {
 			for _, kind := range []Kind{AllReduce, ReduceScatter, AllGather, Broadcast} {
 				for _, size := range []int{1, 20_000, 1 << 20} { // of bytes
-					want := Choose(kind, n, size, model)
+					want := Choose(kind, n, size, model, false)
 					used[want.Algorithm] = true
 					w := workers[n-1]
 					w.SetModel(model)

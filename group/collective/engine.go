@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"millrace.dev/fabric"
+	"millrace.dev/group/shm"
 )
 
 const (
@@ -41,6 +42,8 @@ type Engine struct {
 	names  map[uint32]*entry
 	peers  []peer
 	pool   pool
+	memory *shm.Comm // nil: not shared
+	turn   uint64    // the last that was given; of rank 0
 	active int
 	early  int     // calls of which something has come, and that have not started
 	asking bool    // a timer runs
@@ -129,6 +132,9 @@ func (e *Engine) close(err error) {
 		return
 	}
 	e.err = err
+	if e.memory != nil {
+		e.memory.Cancel(err)
+	}
 	for _, n := range e.names {
 		for _, c := range slices.Clone(n.active) {
 			e.fail(c, err)

@@ -78,6 +78,9 @@ func (e *Engine) Frame(from int, h fabric.Header, body []byte) error {
 		e.pool.put(b)
 		return nil
 	}
+	if h.Type == frameTurn {
+		return e.takeTurn(from, h)
+	}
 	seq, n := seqOf(h), e.entryOf(h.Bucket)
 	if n == nil {
 		e.pool.put(b)

@@ -94,6 +94,9 @@ func (e *Engine) run(c *Call, l *lane) {
 		l.complete, c.total = true, l.weight
 		l.drop(&e.pool)
 		c.left--
+		if c.task.algorithm == Shared && c.task.rank == 0 {
+			e.grant(c)
+		}
 	}
 }
 

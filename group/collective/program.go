@@ -45,6 +45,10 @@ func compile(t task) *program {
 	p := &program{}
 	switch t.kind {
 	case AllReduce, Barrier:
+		if t.algorithm == Shared {
+			p.lanes = [][]instr{t.announce()}
+			break
+		}
 		if t.algorithm == Ring {
 			for j := range t.n {
 				lo, hi := Part(t.count, t.n, j)
@@ -216,6 +220,17 @@ func (t task) starReduce(lo, hi int) (l []instr) {
 	l = append(l, instr{do: result, lo: lo, hi: hi})
 	for k := 1; k < t.n; k++ {
 		l = append(l, instr{do: send, peer: k, lo: lo, hi: hi})
+	}
+	return l
+}
+
+// announce tells member 0 that a call has started; what follows is not the lanes' affair.
+func (t task) announce() (l []instr) {
+	if t.rank > 0 {
+		return []instr{{do: send, peer: 0}}
+	}
+	for k := 1; k < t.n; k++ {
+		l = append(l, instr{do: accept, peer: k})
 	}
 	return l
 }

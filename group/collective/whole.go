@@ -16,7 +16,7 @@ func NewReducer(cfg StepConfig, clock fabric.Clock, m Model) (reduce.Reducer, Ch
 	if m == (Model{}) {
 		m = DefaultModel
 	}
-	c := Choose(AllReduce, max(1, cfg.Size), 4*len(cfg.Gradients), m)
+	c := Choose(AllReduce, max(1, cfg.Size), 4*len(cfg.Gradients), m, false)
 	if cfg.Size <= 2 || len(cfg.Gradients) > reduce.Chunk || c.Algorithm == Ring {
 		c.Algorithm = Ring // two members exchange halves of each chunk, as with any other algorithm
 		s, err := NewStep(cfg)

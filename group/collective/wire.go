@@ -21,6 +21,7 @@ const (
 	frameAsk                      // the sender holds data of the call back until it knows that it has started
 	frameGo                       // the call has started
 	frameProbe                    // the sender has waited long; says what it expects
+	frameTurn                     // all have started the call: its turn in shared memory is Aux
 	frameAbort                    // the call has failed; Chunk says how, Aux who is at fault, the body why
 )
 

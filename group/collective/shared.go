@@ -1,0 +1,89 @@
+package collective
+
+import (
+	"errors"
+	"fmt"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/shm"
+)
+
+// Share lets calls use memory that the members share. All members, or none, call it before anything starts or
+// comes. The memory is canceled with the engine; closing it is the caller's.
+func (e *Engine) Share(m *shm.Comm) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.memory = m
+}
+
+// shareable says whether a reduction can be done in shared memory, where there is some: that knows no weights.
+func (e *Engine) shareable(op Op) bool { return e.memory != nil && op != WeightedMean }
+
+// grant gives a call that all members have started its turn, which all of them learn, whatever becomes of the call: reductions
+// in shared memory are the same, in the same order, on all.
+func (e *Engine) grant(c *Call) {
+	e.turn++
+	h := c.id.header(frameTurn, e.cfg.Epoch, c.entry.hash, c.seq)
+	h.Aux = e.turn
+	for to := range e.peers {
+		if to != e.cfg.Rank {
+			e.cfg.Send(to, fabric.Control, h, nil, nil)
+		}
+	}
+	if err := e.reduce(c, e.turn); err != nil {
+		e.fail(c, err)
+	}
+}
+
+// takeTurn takes a frame of grant. A call that has failed here stands aside in its turn.
+func (e *Engine) takeTurn(from int, h fabric.Header) error {
+	id := identityOf(h)
+	id.root = 0 // where the turn stands
+	if from != 0 || e.memory == nil || id.algorithm != Shared || id.typ < Int8 || id.typ > Float64 {
+		return fmt.Errorf("collective: rank %d gives turns to %v", from, id)
+	}
+	c := e.callOf(h)
+	switch {
+	case c == nil || c.result != pending:
+		return e.memory.Start(h.Aux, shm.Reduction{Bytes: int(id.count) * id.typ.Size(), Done: func(error) {}})
+	case c.id != id || c.turned:
+		return fmt.Errorf("collective %q: rank %d gives a turn to %v", c.req.Name, from, id)
+	}
+	return e.reduce(c, h.Aux)
+}
+
+// reduce reduces a call's buffers in its turn.
+func (e *Engine) reduce(c *Call, turn uint64) error {
+	typ, op, n := c.typ(), c.req.Op, c.task.n
+	r := shm.Reduction{
+		Dst: c.req.Dst.bytes, Src: c.req.Src.bytes, Bytes: len(c.req.Dst.bytes),
+		Combine: func(r, a, b []byte) { combine(typ, op, r, a, b) },
+		Done:    func(err error) { e.reduced(c, err) },
+	}
+	if op == Mean {
+		r.Finish = func(r []byte) { finish(typ, op, r, n, 0) }
+	}
+	if err := e.memory.Start(turn, r); err != nil {
+		return err
+	}
+	c.turned = true
+	c.refs++
+	return nil
+}
+
+// reduced hears that shared memory is done with a call's buffers.
+func (e *Engine) reduced(c *Call, err error) {
+	e.mu.Lock()
+	defer e.unlock()
+	c.refs--
+	var aside *shm.AsideError
+	switch {
+	case errors.As(err, &aside):
+		e.fail(c, &Error{Name: c.req.Name, Rank: aside.Rank, Err: ErrCancelled, Text: fmt.Sprintf("rank %d gave it up", aside.Rank)})
+	case err != nil:
+		e.fail(c, err)
+	case c.result == pending:
+		c.left--
+	}
+	e.conclude(c)
+}

@@ -1,0 +1,292 @@
+package collective
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"millrace.dev/fabric"
+	"millrace.dev/group/shm"
+)
+
+// sharingWorkers are members of one machine.
+func sharingWorkers(t testing.TB, n int) []*worker {
+	t.Helper()
+	workers, members := newWorkers(t, n, sliceBytes, func(int) fabric.Clock { return fabric.System })
+	overSockets(t, "unix", members)
+	ids := make([]uint64, n)
+	doors := make([]*shm.Door, n)
+	for rank := range doors {
+		ids[rank] = rand.Uint64()
+		door, err := shm.Open(ids[rank])
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		doors[rank] = door
+		t.Cleanup(func() { door.Close() })
+	}
+	var all sync.WaitGroup
+	for rank, w := range workers {
+		all.Go(func() {
+			m, err := doors[rank].Join(context.Background(), shm.View{Epoch: 3, Rank: rank, IDs: ids})
+			if err != nil {
+				t.Errorf("rank %d: %v", rank, err)
+				return
+			}
+			t.Cleanup(func() { m.Close() })
+			w.Share(m)
+		})
+	}
+	if all.Wait(); t.Failed() {
+		t.FailNow()
+	}
+	return workers
+}
+
+// ample is what a test waits at most for what comes at once.
+const ample = time.Minute
+
+// outcomes waits for the ends of calls.
+func outcomes(t testing.TB, calls []*Call) []error {
+	t.Helper()
+	late := time.After(ample)
+	errs := make([]error, len(calls))
+	for i, c := range calls {
+		select {
+		case <-c.Released():
+			errs[i] = c.Err()
+		case <-late:
+			ranks, what := c.Waiting()
+			t.Fatalf("call %d does not end: %s, %v", i, what, ranks)
+		}
+	}
+	return errs
+}
+
+// TestShared: in shared memory all types, reductions and sizes have the bits of Serial, however many run side by side, started
+// in different orders.
+func TestShared(t *testing.T) {
+	for _, n := range []int{2, 3, 5} {
+		workers := sharingWorkers(t, n)
+		rng := rand.New(rand.NewPCG(uint64(n), 1))
+		const side = 12 // calls
+		for range seeds(5) {
+			wants := make([]Buffer, side)
+			requests := make([][]Request, n)
+			for i := range side {
+				typ, op := allTypes[rng.IntN(len(allTypes))], Sum+Op(rng.IntN(int(Mean)))
+				count := []int{0, 1, 17, 5000, 200_000}[rng.IntN(5)]
+				sources := make([]Buffer, n)
+				for rank := range n {
+					sources[rank] = fillBuffer(makeBuffer(typ, count), rng)
+					r := Request{Name: fmt.Sprint(i), Kind: AllReduce, Op: op, Dst: cloneBuffer(sources[rank]), Algorithm: Shared}
+					if i%2 > 0 {
+						r.Src, r.Dst = sources[rank], makeBuffer(typ, count)
+					}
+					requests[rank] = append(requests[rank], r)
+				}
+				wants[i] = makeBuffer(typ, count)
+				if err := Serial(Shared, op, sources, nil, wants[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var calls []*Call
+			for rank, w := range workers {
+				for _, i := range rng.Perm(side) {
+					c, err := w.Start(requests[rank][i])
+					if err != nil {
+						t.Fatal(err)
+					}
+					calls = append(calls, c)
+				}
+			}
+			for _, err := range outcomes(t, calls) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, want := range wants {
+				for rank := range n {
+					if r := requests[rank][i]; !bytes.Equal(r.Dst.bytes, want.bytes) {
+						t.Fatalf("%d members, rank %d: the %v of %d × %v differs", n, rank, r.Op, want.n, want.typ)
+					}
+				}
+			}
+		}
+	}
+}
+
+// startSum starts a sum in shared memory of a member's rank.
+func startSum(t testing.TB, w *worker, name string, count int) *Call {
+	t.Helper()
+	x := make([]float32, count)
+	for i := range x {
+		x[i] = float32(w.rank)
+	}
+	c, err := w.Start(Request{Name: name, Kind: AllReduce, Op: Sum, Dst: Of(x), Algorithm: Shared})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// checkSums lets all members make a sum.
+func checkSums(t *testing.T, workers []*worker, name string) {
+	t.Helper()
+	var calls []*Call
+	for _, w := range workers {
+		calls = append(calls, startSum(t, w, name, 1000))
+	}
+	for rank, err := range outcomes(t, calls) {
+		want := float32(len(workers) * (len(workers) - 1) / 2)
+		if got := view[float32](calls[rank].req.Dst.bytes)[999]; err != nil || got != want {
+			t.Errorf("rank %d: %v, the sum is %g, not %g", rank, err, got, want)
+		}
+	}
+}
+
+// TestSharedGivenUp: a call that one member gives up, at whatever time, fails on all that have no result yet, and the calls
+// after it do not.
+func TestSharedGivenUp(t *testing.T) {
+	const n = 3
+	workers := sharingWorkers(t, n)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for round := range int(seeds(60)) {
+		who := round % n
+		var calls []*Call
+		for _, w := range workers {
+			calls = append(calls, startSum(t, w, "given up", 100_000))
+		}
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Microsecond)
+		calls[who].Cancel(errors.New("enough"))
+		for rank, err := range outcomes(t, calls) {
+			var failure *Error
+			if err != nil && (!errors.As(err, &failure) || !errors.Is(err, ErrCancelled) || failure.Rank != who) {
+				t.Errorf("round %d, rank %d: %v", round, rank, err)
+			} else if err == nil && view[float32](calls[rank].req.Dst.bytes)[99_999] != 3 {
+				t.Errorf("round %d, rank %d: a wrong sum", round, rank)
+			}
+		}
+		checkSums(t, workers, "next")
+	}
+}
+
+// TestSharedMismatch: members that call differently all hear it, and can go on.
+func TestSharedMismatch(t *testing.T) {
+	workers := sharingWorkers(t, 3)
+	for wrong := range workers {
+		var calls []*Call
+		for rank, w := range workers {
+			count := 100
+			if rank == wrong {
+				count = 101
+			}
+			calls = append(calls, startSum(t, w, "differs", count))
+		}
+		for rank, err := range outcomes(t, calls) {
+			if !errors.Is(err, ErrMismatch) {
+				t.Errorf("rank %d: %v", rank, err)
+			}
+		}
+		checkSums(t, workers, "next")
+	}
+}
+
+// TestSharedEndsWithTheView: what is under way fails, and frees its buffers, when the engine ends.
+func TestSharedEndsWithTheView(t *testing.T) {
+	workers := sharingWorkers(t, 3)
+	var calls []*Call
+	for _, w := range workers[:2] { // the third never comes
+		calls = append(calls, startSum(t, w, "incomplete", 10))
+	}
+	lost := errors.New("a member is lost")
+	for _, w := range workers {
+		calls = append(calls, startSum(t, w, "long", 4<<20))
+	}
+	for _, w := range workers {
+		w.Cancel(lost)
+	}
+	for i, err := range outcomes(t, calls) {
+		if i < 2 && !errors.Is(err, lost) || err != nil && !errors.Is(err, lost) {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+}
+
+// TestSharedIsChosen for long vectors where there is memory, and nothing else is where it cannot be.
+func TestSharedIsChosen(t *testing.T) {
+	for _, c := range []struct {
+		kind   Kind
+		op     Op
+		bytes  int
+		shared bool
+		want   bool
+	}{
+		{AllReduce, Sum, 1 << 20, true, true}, {AllReduce, Sum, 1 << 20, false, false}, {AllReduce, Sum, 64, true, false},
+		{AllGather, 0, 1 << 20, true, false}, {Broadcast, 0, 1 << 20, true, false},
+	} {
+		for _, n := range []int{2, 4, 16} {
+			if got := Choose(c.kind, n, c.bytes, DefaultModel, c.shared); (got.Algorithm == Shared) != c.want {
+				t.Errorf("%v of %d bytes over %d members: %s", c.kind, c.bytes, n, got.Reason())
+			}
+		}
+	}
+	workers := sharingWorkers(t, 2)
+	var calls []*Call
+	for _, w := range workers {
+		for _, op := range []Op{Sum, WeightedMean} {
+			c, err := w.Start(Request{Name: op.String(), Kind: AllReduce, Op: op, Weight: 1, Dst: Of(make([]float32, 1<<18))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Choice().Algorithm == Shared; got != (op == Sum) {
+				t.Errorf("%v: %v", op, c.Choice().Algorithm)
+			}
+			calls = append(calls, c)
+		}
+	}
+	for _, err := range outcomes(t, calls) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFalseTurns: turns that no correct member gives are refused.
+func TestFalseTurns(t *testing.T) {
+	workers := sharingWorkers(t, 3)
+	id := identity{kind: AllReduce, typ: Float32, op: Sum, algorithm: Shared, count: 5}
+	turn := func(id identity, number uint64) fabric.Header {
+		h := id.header(frameTurn, 3, 7, 0)
+		h.Aux = number
+		return h
+	}
+	ring, nothing := id, id
+	ring.algorithm, nothing.typ = Ring, 15
+	for _, c := range []struct {
+		to, from int
+		h        fabric.Header
+	}{{0, 1, turn(id, 1)}, {1, 2, turn(id, 1)}, {1, 0, turn(ring, 1)}, {1, 0, turn(nothing, 1)}, {1, 0, turn(id, 0)}, {1, 0, turn(id, 1<<40)}} {
+		if err := workers[c.to].Frame(c.from, c.h, nil); err == nil {
+			t.Errorf("rank %d takes %+v of rank %d", c.to, c.h, c.from)
+		}
+	}
+	alone, members := newWorkers(t, 2, sliceBytes, func(int) fabric.Clock { return fabric.System })
+	overSockets(t, "unix", members)
+	if err := alone[1].Frame(0, turn(id, 1), nil); err == nil {
+		t.Error("a turn is taken without memory")
+	}
+	if _, err := alone[0].Start(Request{Name: "x", Kind: AllReduce, Op: Sum, Dst: Of([]float32{1}), Algorithm: Shared}); err == nil {
+		t.Error("a call starts in memory that is not there")
+	}
+	if _, err := workers[0].Start(Request{Name: "x", Kind: AllReduce, Op: WeightedMean, Dst: Of([]float32{1}), Algorithm: Shared}); err == nil {
+		t.Error("a weighted mean starts in shared memory")
+	}
+}
