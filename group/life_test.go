@@ -584,6 +584,57 @@ func TestCallEndsWithItsView(t *testing.T) {
 	c.check(hands[1:]...)
 }
 
+// TestSharedCallEndsWithItsView: a member dies while a long call is under way in shared memory. The others have its result or
+// hear of the change, and the next view has memory of its own.
+func TestSharedCallEndsWithItsView(t *testing.T) {
+	c := newCrew(t, 3)
+	var started sync.WaitGroup
+	started.Add(2)
+	sum := func(h *hand, count int, began func()) (float32, error) {
+		x := make([]float32, count)
+		for k := range x {
+			x[k] = 1
+		}
+		call, err := h.Call(context.Background(), collective.Request{Name: "sum", Kind: collective.AllReduce, Op: collective.Sum, Dst: collective.Of(x),
+			Algorithm: collective.Shared})
+		if err != nil {
+			return 0, err
+		}
+		if a := call.Choice().Algorithm; a != collective.Shared {
+			t.Errorf("%d elements are summed by %v", count, a)
+		}
+		began()
+		err = call.Wait(context.Background())
+		<-call.Released()
+		return x[count-1], err
+	}
+	hands := c.train(30, func(h *hand, i int, s *Step, r Result) {
+		switch {
+		case r.Step < 10:
+			if got, err := sum(h, 1<<17, func() {}); err != nil || got != 3 {
+				t.Errorf("the sum is %g: %v", got, err)
+			}
+		case r.Step == 10 && i == 0:
+			started.Wait()
+			sum(h, 1<<22, func() { h.Close() }) //nolint:errcheck // it dies
+		case r.Step == 10:
+			got, err := sum(h, 1<<22, started.Done)
+			var view *ViewChangedError
+			if err == nil && got != 3 || err != nil && !errors.As(err, &view) {
+				t.Errorf("the sum is %g: %v", got, err)
+			}
+			for h.View().Epoch == 1 {
+				time.Sleep(time.Millisecond)
+			}
+		default:
+			if got, err := sum(h, 1<<17, func() {}); err != nil || got != 2 {
+				t.Errorf("after the change the sum is %g: %v", got, err)
+			}
+		}
+	})
+	c.check(hands[1:]...)
+}
+
 // TestViewChanges lets a worker in and out again a thousand times: nothing is left behind.
 func TestViewChanges(t *testing.T) {
 	if testing.Short() {

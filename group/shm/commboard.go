@@ -62,7 +62,6 @@ func (c *Comm) sleep(k count, v uint64) {
 	for _, b := range c.boards {
 		if seen := b.count(k); seen < v {
 			sleep(b.word(k), seen, nap)
-			return
 		}
 	}
 }
