@@ -97,7 +97,15 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 			return err
 		}
 	}
-	b.growth()
+	b.token(2)
+	if !b.quick {
+		b.token(4)
+	}
+	for _, v := range []string{registered, inPlace, ringUnix} {
+		if err := b.growth(ctx, v); err != nil {
+			return err
+		}
+	}
 	if err := b.kept(ctx); err != nil {
 		return err
 	}
@@ -113,14 +121,14 @@ func group(ctx context.Context, s *setting, r *harness.Report) error {
 		"group: whole steps of a group of workers with nothing to compute: registered, and the commit; token: what the commit takes, over such a step",
 		"train: 64 samples a step in all, one thread a worker; two workers against one; ratio: the median of those of the rounds; times: medians of the runs' own half-second measurements; the machine's limit is what two runs that know nothing of each other take at a time, with 32 samples a step each; compute: that time over the time of a step of the group that has nothing to compute",
 		"unfused: a step whose gradients get ready tensor by tensor, as fast as they can be said to be, over one in which they are ready at once",
-		"doubling: the worst time of a buffer over that of one half as long, 1 KiB to 4 MiB; growth: t(n)/(n-1) over t(2)",
+		"doubling: the worst time of a buffer over that of one half as long, 1 KiB to 4 MiB",
+		"growth: t(n)/(n-1) over t(2), with "+wholeModel+"; all numbers of ranks take turns in one race; ratio: the median of those of the rounds",
 		"memory: of the worker that takes most of it after the last burst, of pages that several have mapped its part of each; over two vectors and 64 MiB",
 		"ring bytes: sent to one neighbour, headers included, over 2S(n-1)/n")
 	return nil
 }
 
 func (b *groupBench) start(ctx context.Context) error {
-	program := filepath.Join(b.dir, workDir, "allreduce")
 	var cmds []harness.Command
 	own := []string{"memory", "calls", "rings", "driver"}
 	for _, name := range append(own, libraries...) {
@@ -128,7 +136,7 @@ func (b *groupBench) start(ctx context.Context) error {
 		if len(cmds) < len(own) {
 			library = "ours"
 		}
-		cmds = append(cmds, harness.Command{Name: "crew-" + name, Args: []string{program, "crew", library}})
+		cmds = append(cmds, b.ranksOf(name, library))
 	}
 	peers, err := b.crew.start(ctx, cmds...)
 	if err != nil {
@@ -139,6 +147,11 @@ func (b *groupBench) start(ctx context.Context) error {
 		b.others[name] = peers[len(own)+i]
 	}
 	return nil
+}
+
+// ranksOf is the command of a crew that starts ranks of a library.
+func (b *groupBench) ranksOf(name, library string) harness.Command {
+	return harness.Command{Name: "crew-" + name, Args: []string{filepath.Join(b.dir, workDir, "allreduce"), "crew", library}}
 }
 
 // race adds the rows of one reduction: each of our variants against each library.
@@ -270,37 +283,19 @@ func (b *groupBench) unfused(ctx context.Context, ranks int) error {
 	return nil
 }
 
-// growth compares our times of several numbers of ranks, and tells what the commit adds.
-func (b *groupBench) growth() {
-	at := func(what string, n int, v string) float64 {
-		if t, ok := b.alone[fmt.Sprintf("%s/n=%d/%s", what, n, v)]; ok {
+// token tells what the commit adds to a step. That does not depend on the vector, and is seen best with a short one.
+func (b *groupBench) token(ranks int) {
+	at := func(what, variant string) float64 {
+		if t, ok := b.alone[fmt.Sprintf("%s/n=%d/%s", what, ranks, variant)]; ok {
 			return t
 		}
 		return math.NaN()
 	}
-	ratio := func(name string, ours, other float64, who string) {
-		row := figure(name, "ms", 1e3*ours)
-		row.Peer, row.Who, row.Ratio = 1e3*other, who, ours/other
-		if math.IsNaN(row.Ratio) {
-			row.Missing = "not measured"
-		}
-		b.report.Rows = append(b.report.Rows, row)
+	row := figure(fmt.Sprintf("token/n=%d", ranks), "ms", 1e3*(at("1KiB", driver)-at("1KiB", registered)))
+	row.Peer, row.Who = 1e3*at(wholeModel, driver), "millrace, a step of 102 MB"
+	row.Ratio = row.Ours / row.Peer
+	if math.IsNaN(row.Ratio) {
+		row.Missing = "not measured"
 	}
-	for _, n := range []int{2, 4} {
-		if n > 2 && b.quick {
-			break
-		}
-		// What the commit adds does not depend on the vector, and is seen best with a short one.
-		token := at("1KiB", n, driver) - at("1KiB", n, registered)
-		ratio(fmt.Sprintf("token/n=%d", n), token, at(wholeModel, n, driver), "millrace, a step of 102 MB")
-	}
-	most := 16
-	if b.quick {
-		most = 4
-	}
-	for n := 4; n <= most; n *= 2 {
-		for _, v := range []string{registered, inPlace, ringUnix} {
-			ratio(fmt.Sprintf("growth/n=%d/%s", n, v), at(wholeModel, n, v)/float64(n-1), at(wholeModel, 2, v), "millrace, n=2")
-		}
-	}
+	b.report.Rows = append(b.report.Rows, row)
 }
