@@ -21,6 +21,9 @@
 //	w.Settle(ctx)                            // after the last step: others may need this worker's word on it
 //	w.Close()
 //
+// Beside steps the members can combine and exchange buffers of their own by name: [AllReduce], [Broadcast] and so on. Where all
+// run on one machine an all-reduce goes through memory that they share.
+//
 // A [Worker] is one process's membership, a [Step] one turn of the loop, a [Result] what the whole
 // group agreed on. [State] moves parameters to joiners. An [Authority] decides which view is next
 // where a majority of the members cannot.

@@ -4,7 +4,7 @@
 // chunks start as their gradients become ready, or, for a short vector, one call for all of it. [Engine] runs named
 // calls on buffers of any type: all-reduce, reduce-scatter, all-gather, broadcast, barrier. Both are driven by what
 // connections receive: a driver calls Body, Frame and Closed, and hands in a [Sender]. They start no goroutine and know
-// no socket, so that they run over a simulated network too.
+// no socket, so that they run over a simulated network too; the goroutine of shared memory belongs to it.
 //
 // # Algorithms
 //
@@ -15,6 +15,7 @@
 //	HalvingDoubling    2·log₂n (+2)          2S(n-1)/n (+2S); + where n is no power of two
 //	Tree               2·⌊log₂n⌋             3S
 //	Star               2                     S(n-1)
+//	Shared             3                     none: for members of one machine, an all-reduce without weights
 //
 // [Choose] picks by size from the cost model α + β·bytes, which [Engine.Measure] fits to the view's own links. The rings are
 // those of Patarasuk and Yuan (2009), halving and doubling that of Rabenseifner (2004).
@@ -25,6 +26,10 @@
 //	      ─▶ each lane: send, merge, settle, accept, … as the peers' slices come; lanes do not wait for each other
 //	      ─▶ outboxes: what others wait for goes before what starts something new; 1 MiB at a time is with the fabric
 //	      ─▶ all lanes complete and no frame of ours on its way: Done and Released
+//
+// A call in shared memory ([Engine.Share]) has one lane, by which member 0 hears that all have started it. It then gives
+// the call its turn, which all are told, and the [shm.Comm] does the rest, one call after the other. Turns hold whatever
+// becomes of calls: where one has failed in the meantime, its member stands aside.
 //
 // Calls of one name match in the order of their starts; calls of different names need no order at all.
 // Slices of a call that has not started here are kept, at most [EarlyBytes] of each member: a sender that

@@ -15,7 +15,8 @@
 //     members' shares, so that nothing is copied to anybody. No memory of its own but for page tables. Where there
 //     is no Team it is memory of this process, in large pages where the system has them: who goes on alone writes all
 //     of it anew.
-//   - the staging area of a [Comm]: 4 pieces of 256 KiB or less, and a board, whatever the size of the buffers.
+//   - the staging area of a [Comm]: 4 pieces of 256 KiB or less, and a board, whatever the size of the buffers. A view has
+//     one where a Team has its shares.
 //
 // A worker thus has S·(1 + 1/n + 1/(n-1)) bytes of its own and page tables for all members' vectors and r; what systems
 // call its resident set also counts the pages of others that it reads. What a view leaves is given back after the
@@ -36,9 +37,17 @@
 // Boards are words that their owner writes and others read, atomically. Who has nothing to do says so on its board and
 // sleeps; whoever makes the last mark that it waits for sends it a frame. Blocks gather for a millisecond before that, unless
 // the last one is there, so that a step costs few system calls in however many parts its gradients come.
-// Members of a [Comm] look for a while before they sleep: all the time if each can have a CPU, else whenever they get
-// it again after leaving it to others, unless those were others than members. Results of long buffers go past
-// the caches, where they would only push out what is staged.
+//
+// # The way of a buffer
+//
+//	Start(number) ─▶ in its turn, piece by piece: copied into the staging area; a segment summed by each member; copied out
+//
+// Who takes part must know that all members will: turns are given once everybody has said that it has started, by whoever
+// uses a [Comm]. A goroutine does the work, so that nobody has to wait for it. Members count on their boards how many pieces have
+// come how far. Who can do nothing looks for a while, all the time if each member can have a CPU, else whenever it gets
+// its own again after leaving it to others, unless those were others than members. Then it sleeps on the count of one that is
+// behind (a futex, which needs no right to write there), and that member's mark wakes it: no frames. Results of long buffers
+// go past the caches, where they would only push out what is staged.
 //
 // # Bytes
 //
@@ -68,5 +77,6 @@
 // Where workers cannot share memory (another system, another network namespace, another user, no memory left)
 // Attach fails on all of them with a [*NotSupportedError], and the driver takes the ring. Differing vectors or plans
 // are a [*MismatchError]. The death of a member is the driver's to notice; Cancel then ends the step, and Close
-// unmaps all that belongs to the view.
+// unmaps all that belongs to the view. Of a Comm, who sleeps looks every 5 ms whether that is so. A member that cannot use a
+// buffer any more stands aside in its turn: the others' reduction fails, and those after it do not.
 package shm
