@@ -22,7 +22,7 @@
 //	w.Close()
 //
 // Beside steps the members can combine and exchange buffers of their own by name: [AllReduce], [Broadcast] and so on. Where all
-// run on one machine an all-reduce goes through memory that they share.
+// run on one machine long ones go through memory that they share.
 //
 // A [Worker] is one process's membership, a [Step] one turn of the loop, a [Result] what the whole
 // group agreed on. [State] moves parameters to joiners. An [Authority] decides which view is next

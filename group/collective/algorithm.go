@@ -27,8 +27,8 @@ const (
 	Tree
 	// Star has member 0, or the root, do it all: 2 hops, and S(n-1) bytes each way there.
 	Star
-	// Shared has every member put its vector into memory that all read, and sum a part of it for all; no bytes are sent.
-	// For members of one machine; all-reduce only.
+	// Shared has the members put what others need into memory that all read, and sum a part each; no bytes are sent. For
+	// members of one machine.
 	Shared
 )
 
@@ -47,9 +47,9 @@ func (a Algorithm) Can(k Kind) bool {
 	case AllReduce:
 		return a >= Ring && a <= Shared
 	case Broadcast:
-		return a == Ring || a == Tree || a == Star
+		return a == Ring || a == Tree || a == Star || a == Shared
 	case ReduceScatter, AllGather:
-		return a == Ring || a == Star
+		return a == Ring || a == Star || a == Shared
 	case Barrier:
 		return a == HalvingDoubling || a == Tree || a == Star
 	}

@@ -32,7 +32,7 @@ type Call struct {
 
 	lanes  []lane
 	edges  []edge
-	left   int    // lanes that are not complete, and the reduction in shared memory
+	left   int    // lanes that are not complete, and what is done in shared memory
 	turned bool   // that has had its turn
 	next   int    // the lane to start next
 	fresh  int    // frames on their way that start something new
@@ -113,7 +113,7 @@ func (c *Call) check() string {
 		return fmt.Sprintf("%v cannot do %v", r.Algorithm, r.Kind)
 	}
 	if r.Algorithm == Shared && !c.e.shareable(r.Op) {
-		return fmt.Sprintf("no memory is shared in which to make a %v", r.Op)
+		return fmt.Sprintf("no memory is shared for %v, %v", r.Kind, r.Op)
 	}
 	if r.Kind == Barrier {
 		r.Dst, r.Src, r.Op, r.Weight, r.Root = Buffer{}, Buffer{}, 0, 0, 0

@@ -18,7 +18,7 @@ const handling = 0.25
 
 // inMemory is what a member needs for a byte of its vector in shared memory, over what it is to pass one on: copies and sums
 // without system calls.
-const inMemory = 0.5
+const inMemory = 0.25
 
 // Choice is an algorithm and why.
 type Choice struct {
@@ -49,14 +49,17 @@ func Choose(k Kind, n, bytes int, m Model, shared bool) Choice {
 // slice by slice, so that only the first one's way counts in full.
 func cost(k Kind, a Algorithm, members int, s float64, m Model) float64 {
 	n, α, β := float64(members), m.Alpha, m.Beta
-	if members == 1 {
+	switch {
+	case members == 1:
 		return 0
+	case a == Shared:
+		return costShared(k, n, s, m)
 	}
 	depth := math.Floor(math.Log2(n))
 	below := math.Min(2, n-1) // children of the tree's root
 	first := math.Min(s, sliceBytes)
 	rest := s - first
-	many := (n - 2) * handling * α        // more at a star's centre
+	many := (n - 2) * handling * α // more at a star's centre
 	level := α * (1 + (below-1)*handling) // of a tree
 	switch k {
 	case AllReduce, Barrier:
@@ -72,8 +75,6 @@ func cost(k Kind, a Algorithm, members int, s float64, m Model) float64 {
 			return t
 		case Tree:
 			return 2*depth*(level+below*first*β) + (1+below)*rest*β
-		case Shared: // a hop to member 0, one back, and one for marks
-			return 3*(α+many) + s*inMemory*β
 		}
 		return 2*(α+many) + 2*(n-1)*s*β
 	case ReduceScatter:
@@ -94,6 +95,18 @@ func cost(k Kind, a Algorithm, members int, s float64, m Model) float64 {
 		return 2*depth*level + depth*below*first*β + below*rest*β
 	}
 	return 2*(α+many) + (n-1)*s*β
+}
+
+// costShared is the time in shared memory: a hop to member 0, one back and one for marks, and each member's passes over vectors.
+func costShared(k Kind, n, s float64, m Model) float64 {
+	passes := 1.0
+	switch k {
+	case AllReduce:
+		passes = 2
+	case AllGather:
+		passes = n
+	}
+	return 3*(1+(n-2)*handling)*m.Alpha + passes*s*inMemory*m.Beta
 }
 
 // Reason explains the choice in words and numbers.

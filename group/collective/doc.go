@@ -15,7 +15,7 @@
 //	HalvingDoubling    2·log₂n (+2)          2S(n-1)/n (+2S); + where n is no power of two
 //	Tree               2·⌊log₂n⌋             3S
 //	Star               2                     S(n-1)
-//	Shared             3                     none: for members of one machine, an all-reduce without weights
+//	Shared             3                     none: for members of one machine; all but barriers and weighted means
 //
 // [Choose] picks by size from the cost model α + β·bytes, which [Engine.Measure] fits to the view's own links. The rings are
 // those of Patarasuk and Yuan (2009), halving and doubling that of Rabenseifner (2004).

@@ -43,12 +43,12 @@ type task struct {
 // compile makes the program of a task.
 func compile(t task) *program {
 	p := &program{}
+	if t.algorithm == Shared {
+		p.lanes = [][]instr{t.announce()}
+		return p
+	}
 	switch t.kind {
 	case AllReduce, Barrier:
-		if t.algorithm == Shared {
-			p.lanes = [][]instr{t.announce()}
-			break
-		}
 		if t.algorithm == Ring {
 			for j := range t.n {
 				lo, hi := Part(t.count, t.n, j)

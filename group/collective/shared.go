@@ -16,11 +16,11 @@ func (e *Engine) Share(m *shm.Comm) {
 	e.memory = m
 }
 
-// shareable says whether a reduction can be done in shared memory, where there is some: that knows no weights.
+// shareable says whether a call can be done in shared memory, where there is some: that knows no weights.
 func (e *Engine) shareable(op Op) bool { return e.memory != nil && op != WeightedMean }
 
-// grant gives a call that all members have started its turn, which all of them learn, whatever becomes of the call: reductions
-// in shared memory are the same, in the same order, on all.
+// grant gives a call that all members have started its turn, which all of them learn, whatever becomes of the call: what is done
+// in shared memory is the same, in the same order, on all.
 func (e *Engine) grant(c *Call) {
 	e.turn++
 	h := c.id.header(frameTurn, e.cfg.Epoch, c.entry.hash, c.seq)
@@ -30,7 +30,7 @@ func (e *Engine) grant(c *Call) {
 			e.cfg.Send(to, fabric.Control, h, nil, nil)
 		}
 	}
-	if err := e.reduce(c, e.turn); err != nil {
+	if err := e.exchange(c, e.turn); err != nil {
 		e.fail(c, err)
 	}
 }
@@ -39,31 +39,44 @@ func (e *Engine) grant(c *Call) {
 func (e *Engine) takeTurn(from int, h fabric.Header) error {
 	id := identityOf(h)
 	id.root = 0 // where the turn stands
-	if from != 0 || e.memory == nil || id.algorithm != Shared || id.typ < Int8 || id.typ > Float64 {
+	if from != 0 || e.memory == nil || id.algorithm != Shared || !Shared.Can(id.kind) || id.typ < Int8 || id.typ > Float64 {
 		return fmt.Errorf("collective: rank %d gives turns to %v", from, id)
 	}
 	c := e.callOf(h)
-	switch {
-	case c == nil || c.result != pending:
-		return e.memory.Start(h.Aux, shm.Reduction{Bytes: int(id.count) * id.typ.Size(), Done: func(error) {}})
-	case c.id != id || c.turned:
+	if c == nil || c.result != pending {
+		x := id.exchange(e.cfg.Size)
+		x.Done = func(error) {}
+		return e.memory.Start(h.Aux, x)
+	}
+	if id.root = c.id.root; c.id != id || c.turned {
 		return fmt.Errorf("collective %q: rank %d gives a turn to %v", c.req.Name, from, id)
 	}
-	return e.reduce(c, h.Aux)
+	return e.exchange(c, h.Aux)
 }
 
-// reduce reduces a call's buffers in its turn.
-func (e *Engine) reduce(c *Call, turn uint64) error {
+// sharedKinds is how shared memory calls what can be done there.
+var sharedKinds = [...]shm.Kind{AllReduce: shm.AllReduce, ReduceScatter: shm.ReduceScatter, AllGather: shm.AllGather, Broadcast: shm.Broadcast}
+
+// exchange is what all members say of a call of n members.
+func (id identity) exchange(n int) shm.Exchange {
+	x := shm.Exchange{Kind: sharedKinds[id.kind], Size: id.typ.Size(), Bytes: int(id.count) * id.typ.Size(), Root: int(id.root)}
+	if id.kind == AllGather {
+		x.Bytes *= n
+	}
+	return x
+}
+
+// exchange does with a call's buffers what it is to do, in its turn.
+func (e *Engine) exchange(c *Call, turn uint64) error {
 	typ, op, n := c.typ(), c.req.Op, c.task.n
-	r := shm.Reduction{
-		Dst: c.req.Dst.bytes, Src: c.req.Src.bytes, Bytes: len(c.req.Dst.bytes),
-		Combine: func(r, a, b []byte) { combine(typ, op, r, a, b) },
-		Done:    func(err error) { e.reduced(c, err) },
-	}
+	x := c.id.exchange(n)
+	x.Dst, x.Src = c.req.Dst.bytes, c.req.Src.bytes
+	x.Combine = func(r, a, b []byte) { combine(typ, op, r, a, b) }
 	if op == Mean {
-		r.Finish = func(r []byte) { finish(typ, op, r, n, 0) }
+		x.Finish = func(r []byte) { finish(typ, op, r, n, 0) }
 	}
-	if err := e.memory.Start(turn, r); err != nil {
+	x.Done = func(err error) { e.exchanged(c, err) }
+	if err := e.memory.Start(turn, x); err != nil {
 		return err
 	}
 	c.turned = true
@@ -71,8 +84,8 @@ func (e *Engine) reduce(c *Call, turn uint64) error {
 	return nil
 }
 
-// reduced hears that shared memory is done with a call's buffers.
-func (e *Engine) reduced(c *Call, err error) {
+// exchanged hears that shared memory is done with a call's buffers.
+func (e *Engine) exchanged(c *Call, err error) {
 	e.mu.Lock()
 	defer e.unlock()
 	c.refs--

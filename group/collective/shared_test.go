@@ -70,37 +70,74 @@ func outcomes(t testing.TB, calls []*Call) []error {
 	return errs
 }
 
-// TestShared: in shared memory all types, reductions and sizes have the bits of Serial, however many run side by side, started
-// in different orders.
+// sharedCase is a call of all members and the results that they must get.
+type sharedCase struct {
+	requests []Request // by rank
+	wants    []Buffer
+}
+
+// drawShared draws a call in shared memory of some kind, type and size.
+func drawShared(t *testing.T, rng *rand.Rand, name string, n int) (x sharedCase) {
+	kind, op := AllReduce+Kind(rng.IntN(int(Broadcast))), Sum+Op(rng.IntN(int(Mean)))
+	typ, count := allTypes[rng.IntN(len(allTypes))], []int{0, 1, 17, 5000, 300_000}[rng.IntN(5)]
+	root, inPlace := rng.IntN(n), rng.IntN(2) > 0
+	sources := make([]Buffer, n)
+	for rank := range sources {
+		sources[rank] = fillBuffer(makeBuffer(typ, count), rng)
+	}
+	whole := makeBuffer(typ, count)
+	if err := Serial(Shared, op, sources, nil, whole); err != nil {
+		t.Fatal(err)
+	}
+	all := makeBuffer(typ, n*count)
+	for rank := range n {
+		copy(all.at(rank*count, (rank+1)*count), sources[rank].bytes)
+	}
+	for rank := range n {
+		r := Request{Name: name, Kind: kind, Op: op, Algorithm: Shared, Src: cloneBuffer(sources[rank])}
+		lo, hi := Part(count, n, rank)
+		switch kind {
+		case AllReduce:
+			if r.Dst = makeBuffer(typ, count); inPlace {
+				r.Src, r.Dst = Buffer{}, r.Src
+			}
+			x.wants = append(x.wants, whole)
+		case ReduceScatter:
+			if r.Dst = makeBuffer(typ, hi-lo); inPlace {
+				r.Dst = r.Src.slice(lo, hi)
+			}
+			x.wants = append(x.wants, whole.slice(lo, hi))
+		case AllGather:
+			if r.Dst = makeBuffer(typ, n*count); inPlace {
+				copy(r.Dst.at(rank*count, (rank+1)*count), r.Src.bytes)
+				r.Src = Buffer{}
+			}
+			x.wants = append(x.wants, all)
+		case Broadcast:
+			r.Root, r.Src, r.Dst = root, Buffer{}, r.Src
+			x.wants = append(x.wants, sources[root])
+		}
+		x.requests = append(x.requests, r)
+	}
+	return x
+}
+
+// TestShared: in shared memory all kinds, types, reductions and sizes have the bits of Serial, however many run side by side,
+// started in different orders.
 func TestShared(t *testing.T) {
 	for _, n := range []int{2, 3, 5} {
 		workers := sharingWorkers(t, n)
 		rng := rand.New(rand.NewPCG(uint64(n), 1))
 		const side = 12 // calls
-		for range seeds(5) {
-			wants := make([]Buffer, side)
-			requests := make([][]Request, n)
+		for range seeds(10) {
+			var cases []sharedCase
 			for i := range side {
-				typ, op := allTypes[rng.IntN(len(allTypes))], Sum+Op(rng.IntN(int(Mean)))
-				count := []int{0, 1, 17, 5000, 200_000}[rng.IntN(5)]
-				sources := make([]Buffer, n)
-				for rank := range n {
-					sources[rank] = fillBuffer(makeBuffer(typ, count), rng)
-					r := Request{Name: fmt.Sprint(i), Kind: AllReduce, Op: op, Dst: cloneBuffer(sources[rank]), Algorithm: Shared}
-					if i%2 > 0 {
-						r.Src, r.Dst = sources[rank], makeBuffer(typ, count)
-					}
-					requests[rank] = append(requests[rank], r)
-				}
-				wants[i] = makeBuffer(typ, count)
-				if err := Serial(Shared, op, sources, nil, wants[i]); err != nil {
-					t.Fatal(err)
-				}
+				cases = append(cases, drawShared(t, rng, fmt.Sprint(i), n))
 			}
 			var calls []*Call
 			for rank, w := range workers {
 				for _, i := range rng.Perm(side) {
-					c, err := w.Start(requests[rank][i])
+					c, err := w.Start(cases[i].requests[rank])
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -112,10 +149,10 @@ func TestShared(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for i, want := range wants {
-				for rank := range n {
-					if r := requests[rank][i]; !bytes.Equal(r.Dst.bytes, want.bytes) {
-						t.Fatalf("%d members, rank %d: the %v of %d × %v differs", n, rank, r.Op, want.n, want.typ)
+			for _, x := range cases {
+				for rank, r := range x.requests {
+					if want := x.wants[rank]; !bytes.Equal(r.Dst.bytes, want.bytes) {
+						t.Fatalf("%d members, rank %d: %v, %v of %d × %v, differs", n, rank, r.Kind, r.Op, want.n, want.typ)
 					}
 				}
 			}
@@ -230,7 +267,8 @@ func TestSharedIsChosen(t *testing.T) {
 		want   bool
 	}{
 		{AllReduce, Sum, 1 << 20, true, true}, {AllReduce, Sum, 1 << 20, false, false}, {AllReduce, Sum, 64, true, false},
-		{AllGather, 0, 1 << 20, true, false}, {Broadcast, 0, 1 << 20, true, false},
+		{ReduceScatter, Max, 1 << 20, true, true}, {AllGather, 0, 1 << 20, true, true}, {Broadcast, 0, 1 << 20, true, true},
+		{Broadcast, 0, 1 << 20, false, false}, {Barrier, 0, 0, true, false},
 	} {
 		for _, n := range []int{2, 4, 16} {
 			if got := Choose(c.kind, n, c.bytes, DefaultModel, c.shared); (got.Algorithm == Shared) != c.want {

@@ -29,12 +29,12 @@ const (
 	naps = 5
 	// nap bounds a sleep, after which a member looks whether it is canceled.
 	nap = 5 * time.Millisecond
-	// maxAhead bounds the reductions that have started and whose turn has not come.
+	// maxAhead bounds the exchanges that have started and whose turn has not come.
 	maxAhead = 1 << 16
 )
 
-// Comm reduces ordinary buffers of the members of one view through a small staging area, one after the other. It is made
-// by Door.Join and to be closed.
+// Comm reduces and exchanges ordinary buffers of the members of one view through a small staging area, one after the other. It is
+// made by Door.Join and to be closed.
 type Comm struct {
 	view   View
 	boards []commBoard
@@ -51,29 +51,14 @@ type Comm struct {
 
 	mu      sync.Mutex
 	err     error
-	turn    uint64 // number of the reduction under way, or to come next
-	started map[uint64]Reduction
+	turn    uint64 // number of the exchange under way, or to come next
+	started map[uint64]Exchange
 
-	r     Reduction // under way; this and the rest are the goroutine's of run
-	next  uint64    // pieces of all reductions before this one
+	x     Exchange // under way; this and the rest are the goroutine's of run
+	next  uint64   // pieces of all exchanges before this one
 	pass  pass
 	parts [][]byte
 	naps  int // waits from now on to sleep through
-}
-
-// Reduction is what members do with buffers of the same size, of elements whose size is a power of two, 64 bytes at most.
-type Reduction struct {
-	// Dst gets the result and Src has this member's part; they may be the same memory. They belong to the reduction until
-	// Done. A member without Dst stands aside: the others get an error, and can go on to reduce other buffers.
-	Dst, Src []byte
-	Bytes    int // size of the buffers
-	// Combine sets r = a ∘ b for runs of whole elements in rank order: a is of lower ranks than b. r may be the same
-	// memory as a or b.
-	Combine func(r, a, b []byte)
-	// Finish is done once to each run of the result, such as a division; nil for nothing.
-	Finish func(r []byte)
-	// Done is called once, by a goroutine of the Comm. After an error Dst holds nothing of use.
-	Done func(error)
 }
 
 // Join makes the staging areas of a view's members. It succeeds on all or fails on all, as Attach does.
@@ -83,13 +68,13 @@ func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
 	}
 	n := len(view.IDs)
 	if n < 2 {
-		return nil, errors.New("shm: a member alone has nobody to reduce with")
+		return nil, errors.New("shm: a member alone has nobody to exchange anything with")
 	}
 	c := &Comm{
 		view: view, boards: make([]commBoard, n), stages: make([][]byte, n), parts: make([][]byte, n),
 		piece: pieceBytes(n), spins: n <= runtime.NumCPU(),
 		poke: make(chan struct{}, 1), canceled: make(chan struct{}), stopped: make(chan struct{}),
-		turn: 1, started: map[uint64]Reduction{},
+		turn: 1, started: map[uint64]Exchange{},
 	}
 	if err := c.join(ctx, d); err != nil {
 		c.unmap()
@@ -156,18 +141,18 @@ func (c *Comm) unmap() {
 	c.peers, c.own = nil, nil
 }
 
-// Start takes part in a reduction. All members take part in all of a view's reductions, in the order of their
+// Start takes part in an exchange. All members take part in all of a view's exchanges, in the order of their
 // numbers 1, 2, 3, …, in whatever order they start. An error means that this one has not started; whatever happens later Done says.
-func (c *Comm) Start(number uint64, r Reduction) error {
+func (c *Comm) Start(number uint64, x Exchange) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
 		return c.err
 	}
 	if _, twice := c.started[number]; twice || number < c.turn || number-c.turn > maxAhead {
-		return fmt.Errorf("shm: reduction %d starts out of turn: the next is number %d", number, c.turn)
+		return fmt.Errorf("shm: exchange %d starts out of turn: the next is number %d", number, c.turn)
 	}
-	c.started[number] = r
+	c.started[number] = x
 	if number == c.turn {
 		select {
 		case c.poke <- struct{}{}:
@@ -177,7 +162,7 @@ func (c *Comm) Start(number uint64, r Reduction) error {
 	return nil
 }
 
-// run does one reduction after the other until the Comm is canceled.
+// run does one exchange after the other until the Comm is canceled.
 func (c *Comm) run() {
 	defer close(c.stopped)
 	for {
@@ -185,25 +170,25 @@ func (c *Comm) run() {
 			c.fail(err)
 			return
 		}
-		err := c.reduce()
+		err := c.exchange()
 		c.mu.Lock()
 		delete(c.started, c.turn)
 		c.turn++
 		c.mu.Unlock()
-		c.r.Done(err)
-		c.r = Reduction{}
+		c.x.Done(err)
+		c.x = Exchange{}
 	}
 }
 
-// await waits for the reduction whose turn it is.
+// await waits for the exchange whose turn it is.
 func (c *Comm) await() error {
 	for {
 		c.mu.Lock()
-		r, there := c.started[c.turn]
+		x, there := c.started[c.turn]
 		err := c.err
 		c.mu.Unlock()
 		if there || err != nil {
-			c.r = r
+			c.x = x
 			return err
 		}
 		select {
@@ -219,24 +204,20 @@ func (c *Comm) fail(err error) {
 	started := c.started
 	c.started = nil // nothing starts any more
 	c.mu.Unlock()
-	for _, r := range started {
-		r.Done(err)
+	for _, x := range started {
+		x.Done(err)
 	}
 }
 
-func (c *Comm) reduce() error {
-	p, r := &c.pass, &c.r // here, so that they are not allocated
-	*p = pass{c: c, r: r, base: c.next, pieces: uint64((r.Bytes + c.piece - 1) / c.piece)}
-	p.direct = len(c.view.IDs) == 2
-	p.stream = r.Bytes*len(c.view.IDs) >= streamBytes
-	if r.Dst == nil {
-		p.aside = &AsideError{Rank: c.view.Rank}
-	}
+func (c *Comm) exchange() error {
+	p := &c.pass // here, so that it is not allocated
+	*p = pass{c: c, x: &c.x}
+	p.prepare()
 	c.next += p.pieces
 	return p.run()
 }
 
-// Cancel makes the reduction under way, and all later ones, fail. It returns at once.
+// Cancel makes the exchange under way, and all later ones, fail. It returns at once.
 func (c *Comm) Cancel(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

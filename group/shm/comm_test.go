@@ -12,21 +12,21 @@ import (
 )
 
 // sumOf is a sum of numbers in place.
-func sumOf(buf []float32) Reduction {
+func sumOf(buf []float32) Exchange {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(buf))), len(buf)*wordSize)
-	return Reduction{Dst: b, Src: b, Bytes: len(b), Combine: addFloat32}
+	return Exchange{Kind: AllReduce, Dst: b, Src: b, Bytes: len(b), Size: wordSize, Combine: addFloat32}
 }
 
 func addFloat32(r, a, b []byte) { vec.WeightedSum(floats(r), floats(a), floats(b), 1, 1) }
 
-// do starts the reduction that comes next and waits for its end.
-func (c *Comm) do(r Reduction) error {
+// do starts the exchange that comes next and waits for its end.
+func (c *Comm) do(x Exchange) error {
 	c.mu.Lock()
 	number := c.turn
 	c.mu.Unlock()
 	result := make(chan error, 1)
-	r.Done = func(err error) { result <- err }
-	if err := c.Start(number, r); err != nil {
+	x.Done = func(err error) { result <- err }
+	if err := c.Start(number, x); err != nil {
 		return err
 	}
 	return <-result
@@ -139,7 +139,7 @@ func TestLongBuffers(t *testing.T) {
 func TestSlotsAreFreeWhenTaken(t *testing.T) {
 	comms := newComms(t, newDoors(t, 3))
 	c := comms[0]
-	p := pass{c: c, r: &Reduction{}, pieces: slots + 1, in: slots, summed: slots, out: 1}
+	p := pass{c: c, x: &Exchange{}, pieces: slots + 1, in: slots, summed: slots, out: 1}
 	for rank, peer := range comms {
 		peer.boards[rank].setCount(ready, slots)
 		peer.boards[rank].setCount(done, slots)
@@ -156,7 +156,7 @@ func TestSlotsAreFreeWhenTaken(t *testing.T) {
 // A member that has left its CPU to others than members for long sleeps through some waits, and looks again after them.
 func TestNapsEnd(t *testing.T) {
 	c := newComms(t, newDoors(t, 2))[0]
-	p := pass{c: c, r: &Reduction{}, pieces: 1} // whose first piece can be put in
+	p := pass{c: c, x: &Exchange{}, pieces: 1} // whose first piece can be put in
 	c.naps = naps
 	for range naps {
 		if p.leave() {
@@ -245,7 +245,7 @@ func TestAside(t *testing.T) {
 	}
 }
 
-// Reductions have their turn by number, whenever they start.
+// Exchanges have their turn by number, whenever they start.
 func TestTurns(t *testing.T) {
 	comms := newComms(t, newDoors(t, 2))
 	const count = 9
@@ -284,7 +284,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-func TestReductionsEndWithoutAPeer(t *testing.T) {
+func TestExchangesEndWithoutAPeer(t *testing.T) {
 	c := newComms(t, newDoors(t, 2))[0]
 	lost := errors.New("a member is gone")
 	results := make(chan error, 3)
@@ -330,10 +330,10 @@ func TestSleepersAreWoken(t *testing.T) {
 	}
 }
 
-func TestReductionsAllocateNothing(t *testing.T) {
+func TestExchangesAllocateNothing(t *testing.T) {
 	comms := newComms(t, newDoors(t, 2))
 	end := make(chan error, 2)
-	var all [2]Reduction
+	var all [2]Exchange
 	for i := range all {
 		all[i] = sumOf(make([]float32, 1<<18))
 		all[i].Done = func(err error) { end <- err }

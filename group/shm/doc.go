@@ -40,14 +40,15 @@
 //
 // # The way of a buffer
 //
-//	Start(number) ─▶ in its turn, piece by piece: copied into the staging area; a segment summed by each member; copied out
+//	Start(number) ─▶ in its turn, piece by piece: what others need copied into the staging area; the own segment summed, if
+//	                 there is something to sum; results copied out
 //
-// Who takes part must know that all members will: turns are given once everybody has said that it has started, by whoever
-// uses a [Comm]. A goroutine does the work, so that nobody has to wait for it. Members count on their boards how many pieces have
-// come how far. Who can do nothing looks for a while, all the time if each member can have a CPU, else whenever it gets
-// its own again after leaving it to others, unless those were others than members. Then it sleeps on the count of one that is
-// behind (a futex, which needs no right to write there), and that member's mark wakes it: no frames. Results of long buffers
-// go past the caches, where they would only push out what is staged.
+// Who takes part must know that all members will: whoever uses a [Comm] gives turns once all have said that they
+// have started. A goroutine does the work, so that nobody has to wait for it. Members count on their boards how many
+// pieces have come how far. Who can do nothing looks for a while, all the time if each member can have a CPU, else
+// whenever it gets its own again after leaving it to others, unless those were others than members. Then it sleeps
+// on the count of one that is behind (a futex, which needs no right to write there), until that one's mark wakes
+// it: no frames. Results of long sums go past the caches, where they would only push out what is staged.
 //
 // # Bytes
 //
@@ -55,7 +56,7 @@
 //
 //	           from memory  to memory  from others' memory  into the staging area  out of staging areas
 //	a step     S/n          S/n        S(n-1)/n             -                      -
-//	a buffer   S            S          -                    S                      S for two members, else S(2 - 1/n)
+//	all-reduce S            S          -                    S                      S for two members, else S(2 - 1/n)
 //
 // Staging areas stay in the cache that the cores share; what lies in one core's own has to come from there.
 //

@@ -6,21 +6,64 @@ import (
 	"millrace.dev/group/internal/vec"
 )
 
-// pass is one reduction's way through the staging areas. Each piece is copied in, summed and copied out: when direct,
-// by every member for itself straight into its buffer, else a segment by each member into its own slot, where that
-// segment's input, which nobody else needs, is left out. Several pieces are on their way at a time. When a member stands
-// aside all pieces go the same way without data.
+// pass is one exchange's way through the staging areas. Each of its pieces has a segment for each member, which moves on in
+// stages: in, by those that give something of it, into their slots; summed by its member; out, to all. A kind may lack the
+// second or the third stage. Several pieces are on their way at a time. When a member stands aside all pieces go the same way
+// without data.
 type pass struct {
 	c      *Comm
-	r      *Reduction
+	x      *Exchange
 	base   uint64 // number of the first piece
 	pieces uint64
-	direct bool
+	chunk  int  // bytes of a segment of scattered and gathered pieces
+	direct bool // two members, each of which sums all for itself, straight into its buffer
 	stream bool // results go past the caches
 
 	in, summed, out uint64         // pieces that are through
 	seen            [counts]uint64 // what everywhere was at the last look
 	aside           error          // who stands aside
+}
+
+// prepare cuts an exchange into pieces.
+func (p *pass) prepare() {
+	c, x := p.c, p.x
+	n, bytes := len(c.stages), x.Bytes
+	p.chunk = c.piece
+	switch x.Kind {
+	case AllReduce:
+		p.direct = n == 2
+		p.stream = n*bytes >= streamBytes
+	case ReduceScatter:
+		p.chunk = c.piece / n &^ (line - 1)
+		bytes = x.longest(n)
+	case AllGather:
+		bytes = x.longest(n)
+	}
+	p.base, p.pieces = c.next, uint64((bytes+p.chunk-1)/p.chunk)
+	if x.Dst == nil {
+		p.aside = &AsideError{Rank: c.view.Rank}
+	}
+}
+
+// segment is the place of a member's segment of a piece in the buffer, and in a slot.
+func (p *pass) segment(i uint64, rank int) (lo, hi, slot int) {
+	x, n, at := p.x, len(p.c.stages), int(i)*p.chunk
+	switch {
+	case x.Kind == ReduceScatter || x.Kind == AllGather:
+		lo, hi = x.part(rank, n)
+		lo = min(hi, lo+at)
+		hi = min(hi, lo+p.chunk)
+		if x.Kind == ReduceScatter {
+			slot = rank * p.chunk
+		}
+		return lo, hi, slot
+	case p.direct || x.Kind == Broadcast && rank == x.Root:
+		return at, min(at+p.chunk, x.Bytes), 0
+	case x.Kind == Broadcast:
+		return at, at, 0
+	}
+	from, to := cut(min(p.chunk, x.Bytes-at), rank, n)
+	return at + from, at + to, from
 }
 
 func (p *pass) run() error {
@@ -102,54 +145,66 @@ func (p *pass) oldest() (count, uint64) {
 	return taken, free
 }
 
-// piece is a piece's place in the buffers, its number, and the place of its slot in a stage.
-func (p *pass) piece(i uint64) (lo, hi int, number uint64, slot int) {
+// slot is a piece's number, and the place of its slot in a stage.
+func (p *pass) slot(i uint64) (number uint64, at int) {
 	number = p.base + i
-	lo = int(i) * p.c.piece
-	return lo, min(lo+p.c.piece, p.r.Bytes), number, int(number%slots) * p.c.piece
+	return number, int(number%slots) * p.c.piece
 }
 
+// putIn copies what others need: of a reduction all segments but the own one, else that only.
 func (p *pass) putIn() {
-	lo, hi, number, slot := p.piece(p.in)
 	c, me := p.c, p.c.view.Rank
+	number, at := p.slot(p.in)
 	if p.aside != nil {
 		c.boards[me].setAside(number, 1)
 	} else {
 		c.boards[me].setAside(number, 0)
-		part, to := p.r.Src[lo:hi], c.stages[me][slot:]
-		if p.direct {
-			copy(to, part)
-		} else {
-			own, end := cut(len(part), me, len(c.stages))
-			copy(to, part[:own])
-			copy(to[end:], part[end:])
+		for rank := range c.stages {
+			if lo, hi, slot := p.segment(p.in, rank); (rank == me) != p.x.Kind.reduces() {
+				copy(c.stages[me][at+slot:], p.x.src(lo, hi, me, len(c.stages)))
+			}
 		}
 	}
 	p.in++
-	c.mark(ready, number+1)
+	if p.x.Kind.reduces() {
+		c.mark(ready, number+1)
+	} else { // there is nothing to sum
+		p.summed++
+		c.mark(done, number+1)
+	}
 }
 
-func (p *pass) sum() {
-	lo, hi, number, slot := p.piece(p.summed)
-	c, me := p.c, p.c.view.Rank
-	for rank, b := range c.boards {
+// checkAside notes who stands aside in a piece.
+func (p *pass) checkAside(number uint64) {
+	for rank, b := range p.c.boards {
 		if p.aside == nil && b.aside(number) {
 			p.aside = &AsideError{Rank: rank}
 		}
-		c.parts[rank] = c.stages[rank][slot : slot+hi-lo]
 	}
-	p.summed++
+}
+
+// sum sums the own segment, in the slot where others take it from; when direct straight into the buffer, which may be the own
+// source: of two members' that is read before it is written over.
+func (p *pass) sum() {
+	c, me := p.c, p.c.view.Rank
+	number, at := p.slot(p.summed)
+	p.checkAside(number)
 	if p.aside == nil {
-		own := c.parts[me]
-		c.parts[me] = p.r.Src[lo:hi]
+		lo, hi, slot := p.segment(p.summed, me)
+		for rank, stage := range c.stages {
+			c.parts[rank] = stage[at+slot : at+slot+hi-lo]
+		}
+		sum := c.parts[me]
+		c.parts[me] = p.x.src(lo, hi, me, len(c.stages))
 		if p.direct {
-			p.combine(p.r.Dst[lo:hi], 0, hi-lo)
-		} else {
-			from, to := cut(hi-lo, me, len(c.parts))
-			p.combine(own, from, to)
+			sum = p.x.dst(lo, hi, me, len(c.stages))
+		}
+		if p.combine(sum); p.x.Kind == ReduceScatter {
+			copy(p.x.dst(lo, hi, me, len(c.stages)), sum)
 		}
 	}
-	if p.direct {
+	p.summed++
+	if p.direct || p.x.Kind == ReduceScatter { // nobody takes it out
 		p.out++
 		c.mark(taken, number+1)
 	} else {
@@ -157,42 +212,49 @@ func (p *pass) sum() {
 	}
 }
 
-// combine puts the result of bytes lo to hi of the parts there in to.
-func (p *pass) combine(to []byte, lo, hi int) {
+// combine puts the result of the parts in to.
+func (p *pass) combine(to []byte) {
 	const block = 32 << 10 // stays in the first cache
 	parts := p.c.parts
-	for ; lo < hi; lo += block {
-		end := min(lo+block, hi)
+	for lo := 0; lo < len(to); lo += block {
+		end := min(lo+block, len(to))
 		r := to[lo:end]
-		p.r.Combine(r, parts[0][lo:end], parts[1][lo:end])
+		p.x.Combine(r, parts[0][lo:end], parts[1][lo:end])
 		for _, next := range parts[2:] {
-			p.r.Combine(r, r, next[lo:end])
+			p.x.Combine(r, r, next[lo:end])
 		}
-		if p.r.Finish != nil {
-			p.r.Finish(r)
+		if p.x.Finish != nil {
+			p.x.Finish(r)
 		}
 	}
 }
 
+// takeOut copies all segments.
 func (p *pass) takeOut() {
-	lo, hi, number, slot := p.piece(p.out)
-	for rank, stage := range p.c.stages {
-		from, to := cut(hi-lo, rank, len(p.c.stages))
-		switch {
-		case p.aside != nil:
-		case p.stream:
-			vec.Stream(p.r.Dst[lo+from:lo+to], stage[slot+from:])
-		default:
-			copy(p.r.Dst[lo+from:lo+to], stage[slot+from:])
+	c, me := p.c, p.c.view.Rank
+	number, at := p.slot(p.out)
+	p.checkAside(number)
+	for rank, stage := range c.stages {
+		lo, hi, slot := p.segment(p.out, rank)
+		if p.aside != nil || p.x.Kind == Broadcast && me == p.x.Root {
+			break
+		}
+		to, from := p.x.dst(lo, hi, me, len(c.stages)), stage[at+slot:]
+		if p.stream {
+			vec.Stream(to, from)
+		} else {
+			copy(to, from)
 		}
 	}
 	p.out++
-	p.c.mark(taken, number+1)
+	c.mark(taken, number+1)
 }
+
+// line is the size of a cache line.
+const line = 64
 
 // cut gives the bytes of a piece that a rank sums: near-equal parts on cache lines.
 func cut(bytes, rank, n int) (lo, hi int) {
-	const line = 64
 	lines := (bytes + line - 1) / line
 	return min(bytes, lines*rank/n*line), min(bytes, lines*(rank+1)/n*line)
 }
