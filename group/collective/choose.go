@@ -59,7 +59,7 @@ func cost(k Kind, a Algorithm, members int, s float64, m Model) float64 {
 	below := math.Min(2, n-1) // children of the tree's root
 	first := math.Min(s, sliceBytes)
 	rest := s - first
-	many := (n - 2) * handling * α // more at a star's centre
+	many := (n - 2) * handling * α        // more at a star's centre
 	level := α * (1 + (below-1)*handling) // of a tree
 	switch k {
 	case AllReduce, Barrier:
