@@ -22,6 +22,10 @@ func (e *Engine) shareable(op Op) bool { return e.memory != nil && op != Weighte
 // grant gives a call that all members have started its turn, which all of them learn, whatever becomes of the call: what is done
 // in shared memory is the same, in the same order, on all.
 func (e *Engine) grant(c *Call) {
+	if err := e.exchange(c, e.turn+1); err != nil { // and the turn is the next call's
+		e.failAll(c, &Error{Name: c.req.Name, Rank: e.cfg.Rank, Err: ErrCancelled, Text: fmt.Sprintf("no turn in shared memory: %v", err)})
+		return
+	}
 	e.turn++
 	h := c.id.header(frameTurn, e.cfg.Epoch, c.entry.hash, c.seq)
 	h.Aux = e.turn
@@ -29,9 +33,6 @@ func (e *Engine) grant(c *Call) {
 		if to != e.cfg.Rank {
 			e.cfg.Send(to, fabric.Control, h, nil, nil)
 		}
-	}
-	if err := e.exchange(c, e.turn); err != nil {
-		e.fail(c, err)
 	}
 }
 
@@ -45,7 +46,7 @@ func (e *Engine) takeTurn(from int, h fabric.Header) error {
 	c := e.callOf(h)
 	if c == nil || c.result != pending {
 		x := id.exchange(e.cfg.Size)
-		x.Done = func(error) {}
+		x.Aside, x.Done = true, func(error) {}
 		return e.memory.Start(h.Aux, x)
 	}
 	if id.root = c.id.root; c.id != id || c.turned {

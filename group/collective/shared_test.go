@@ -215,6 +215,61 @@ func TestSharedGivenUp(t *testing.T) {
 	}
 }
 
+// TestSharedNothing: a buffer of nothing may be nil, and its member takes part.
+func TestSharedNothing(t *testing.T) {
+	workers := sharingWorkers(t, 3)
+	var calls []*Call
+	for rank, w := range workers {
+		part := []float32{0}
+		if rank == 0 { // of two elements in three parts
+			part = nil
+		}
+		for _, r := range []Request{
+			{Name: "part", Kind: ReduceScatter, Op: Sum, Dst: Of(part), Src: Of([]float32{1, 2})},
+			{Name: "all", Kind: AllReduce, Op: Sum, Dst: Of([]int8(nil))},
+			{Name: "blocks", Kind: AllGather, Dst: Of([]int8(nil))},
+			{Name: "root", Kind: Broadcast, Dst: Of([]int8(nil)), Root: 1},
+		} {
+			r.Algorithm = Shared
+			c, err := w.Start(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls = append(calls, c)
+		}
+	}
+	for i, err := range outcomes(t, calls) {
+		if c := calls[i]; err != nil {
+			t.Errorf("%q: %v", c.req.Name, err)
+		} else if rank := i / 4; c.req.Kind == ReduceScatter && rank > 0 && view[float32](c.req.Dst.bytes)[0] != float32(3*rank) {
+			t.Errorf("rank %d: %v", rank, view[float32](c.req.Dst.bytes))
+		}
+	}
+}
+
+// TestSharedWithoutTurn: a call to which shared memory gives no turn fails on all, and the next one has that turn.
+func TestSharedWithoutTurn(t *testing.T) {
+	workers := sharingWorkers(t, 3)
+	checkSums(t, workers, "first")
+	workers[0].Engine.mu.Lock()
+	workers[0].turn += 1 << 20 // as if so many were ahead
+	workers[0].Engine.mu.Unlock()
+	var calls []*Call
+	for _, w := range workers {
+		calls = append(calls, startSum(t, w, "refused", 1000))
+	}
+	for rank, err := range outcomes(t, calls) {
+		var failure *Error
+		if !errors.As(err, &failure) || failure.Rank != 0 || failure.Err != ErrCancelled {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+	workers[0].Engine.mu.Lock()
+	workers[0].turn -= 1 << 20
+	workers[0].Engine.mu.Unlock()
+	checkSums(t, workers, "next")
+}
+
 // TestSharedMismatch: members that call differently all hear it, and can go on.
 func TestSharedMismatch(t *testing.T) {
 	workers := sharingWorkers(t, 3)

@@ -29,6 +29,8 @@ const (
 	naps = 5
 	// nap bounds a sleep, after which a member looks whether it is canceled.
 	nap = 5 * time.Millisecond
+	// leastPiece is the size of a piece of many members' buffers, and maxMembers how many of them have a line of it each.
+	leastPiece, maxMembers = 64 << 10, leastPiece / line
 	// maxAhead bounds the exchanges that have started and whose turn has not come.
 	maxAhead = 1 << 16
 )
@@ -67,8 +69,11 @@ func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
 		return nil, err
 	}
 	n := len(view.IDs)
-	if n < 2 {
+	switch {
+	case n < 2:
 		return nil, errors.New("shm: a member alone has nobody to exchange anything with")
+	case n > maxMembers:
+		return nil, unsupported(fmt.Sprintf("staging areas of %d members", n), nil)
 	}
 	c := &Comm{
 		view: view, boards: make([]commBoard, n), stages: make([][]byte, n), parts: make([][]byte, n),
@@ -88,7 +93,7 @@ func (d *Door) Join(ctx context.Context, view View) (*Comm, error) {
 // staging areas of up to 32 members stay in a cache.
 func pieceBytes(n int) int {
 	const all = 8 << 20
-	return min(max(all/slots/n>>12<<12, 64<<10), 256<<10)
+	return min(max(all/slots/n>>12<<12, leastPiece), 256<<10)
 }
 
 // stageBytes is the size of a comm's file.
@@ -214,6 +219,7 @@ func (c *Comm) exchange() error {
 	*p = pass{c: c, x: &c.x}
 	p.prepare()
 	c.next += p.pieces
+	defer clear(c.parts) // which keep a buffer alive
 	return p.run()
 }
 

@@ -3,6 +3,7 @@ package shm
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -181,6 +182,62 @@ func TestStagingIsBounded(t *testing.T) {
 	}
 }
 
+// So many members that not each would have a line of a piece are refused, all of them at once.
+func TestTooManyMembers(t *testing.T) {
+	d := newDoors(t, 1)[0]
+	view := View{Epoch: 1, IDs: make([]uint64, maxMembers+1)}
+	view.IDs[0] = d.id
+	if _, err := d.Join(t.Context(), view); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
+	}
+	p := pass{c: &Comm{stages: make([][]byte, maxMembers), piece: pieceBytes(maxMembers)}, x: &Exchange{Kind: ReduceScatter, Bytes: 1, Size: 1}}
+	if p.prepare(); p.chunk < line || p.chunk*maxMembers > p.c.piece {
+		t.Errorf("parts of pieces of %d bytes", p.chunk)
+	}
+}
+
+// However many members are behind, who sleeps looks soon whether it is canceled.
+func TestSleepIsBounded(t *testing.T) {
+	c := &Comm{boards: make([]commBoard, int(2*ample/nap))}
+	for i := range c.boards {
+		c.boards[i] = make(commBoard, commWords)
+	}
+	start := time.Now()
+	if c.sleep(ready, 1); time.Since(start) > ample {
+		t.Error("it sleeps for each of them")
+	}
+}
+
+// What is over keeps no buffer alive.
+func TestBuffersAreLetGo(t *testing.T) {
+	comms := newComms(t, newDoors(t, 3))
+	freed := make(chan struct{}, len(comms))
+	var wait sync.WaitGroup
+	for _, c := range comms {
+		wait.Go(func() {
+			buf := new([1 << 16]float32)
+			runtime.AddCleanup(buf, func(struct{}) { freed <- struct{}{} }, struct{}{})
+			if err := c.do(sumOf(buf[:])); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	late := time.After(ample)
+	for range comms {
+		for gone := false; !gone; {
+			runtime.GC()
+			select {
+			case <-freed:
+				gone = true
+			case <-time.After(time.Millisecond):
+			case <-late:
+				t.Fatal("a buffer is still held")
+			}
+		}
+	}
+}
+
 // Members that come late find all others awake or wake them, whether those look for marks or leave their CPUs to others.
 func TestLateMembers(t *testing.T) {
 	const n, rounds = 4, 8
@@ -230,7 +287,7 @@ func TestAside(t *testing.T) {
 				wait.Go(func() {
 					x := sumOf(make([]float32, size))
 					if rank == 1 {
-						x.Dst, x.Src = nil, nil
+						x.Aside, x.Dst, x.Src = true, nil, nil
 					}
 					err := c.do(x)
 					var aside *AsideError

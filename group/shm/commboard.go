@@ -54,14 +54,16 @@ func (c *Comm) mark(k count, v uint64) {
 	}
 }
 
-// sleep waits until the members have come a step nearer to v, for a nap at most.
+// sleep waits until the members have come to v one after the other, for about a nap at most.
 func (c *Comm) sleep(k count, v uint64) {
 	own := c.boards[c.view.Rank]
 	own.setWant(k, v)
 	defer own.setWant(k, 0)
 	for _, b := range c.boards {
 		if seen := b.count(k); seen < v {
-			sleep(b.word(k), seen, nap)
+			if sleep(b.word(k), seen, nap); b.count(k) < v {
+				return
+			}
 		}
 	}
 }

@@ -13,16 +13,18 @@ const (
 
 func (k Kind) reduces() bool { return k == AllReduce || k == ReduceScatter }
 
-// Exchange is what members do with buffers. All but the buffers, Combine, Finish and Done is the same on all.
+// Exchange is what members do with buffers. All but the buffers, Aside, Combine, Finish and Done is the same on all.
 type Exchange struct {
 	Kind  Kind
 	Bytes int // of the whole
 	Size  int // of an element: a power of two, 64 bytes at most
 	Root  int // of a broadcast
 	// Dst gets the result and Src has what this member gives: the whole, or this member's part. They may be the same memory where
-	// their elements are, and are of a broadcast. They belong to the exchange until Done. A member without Dst stands aside:
-	// the others get an error, and can go on with other exchanges.
+	// their elements are, and are of a broadcast. They belong to the exchange until Done.
 	Dst, Src []byte
+	// Aside says that this member has no buffers: unless nothing was to be exchanged, all get an error, and can go on with
+	// other exchanges.
+	Aside bool
 	// Combine sets r = a ∘ b for runs of whole elements in rank order: a is of lower ranks than b. r may be the same
 	// memory as a or b.
 	Combine func(r, a, b []byte)

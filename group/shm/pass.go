@@ -40,7 +40,7 @@ func (p *pass) prepare() {
 		bytes = x.longest(n)
 	}
 	p.base, p.pieces = c.next, uint64((bytes+p.chunk-1)/p.chunk)
-	if x.Dst == nil {
+	if x.Aside {
 		p.aside = &AsideError{Rank: c.view.Rank}
 	}
 }

@@ -29,7 +29,7 @@ const memberEnv = "SHM_TEST_MEMBER"
 
 // order is what a test tells a member to do.
 type order struct {
-	Do       string // attach, step, start, wait, cancel, repeat, comm, sum, latency, close
+	Do       string // attach, step, start, wait, cancel, comm, sum, mix, mixed, unmix, latency, …
 	Epoch    uint64
 	Members  []int // numbers of the workers of the view, by rank
 	Step     uint64
@@ -118,6 +118,18 @@ func (m *member) kill(tb testing.TB) {
 	m.cmd.Wait() //nolint:errcheck // it was killed
 }
 
+// stopFor lets a member stand still.
+func (m *member) stopFor(tb testing.TB, d time.Duration) {
+	tb.Helper()
+	if err := m.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		tb.Fatal(err)
+	}
+	time.Sleep(d)
+	if err := m.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // all tells everybody the same and returns the answers.
 func all(tb testing.TB, members []*member, o order) []answer {
 	tb.Helper()
@@ -148,6 +160,7 @@ type process struct {
 	comm   *Comm
 	net    *fabric.Sockets
 	result chan outcome
+	mixed  <-chan error
 	kept   []float32
 
 	mu    sync.Mutex
@@ -335,6 +348,17 @@ func (p *process) obey(o order) (a answer, err error) {
 		return a, err
 	case "sum":
 		return a, p.sum(o)
+	case "mix": // and do not wait
+		m := drawMix(o.Seed, len(p.comm.boards), o.Times)
+		p.mixed = m.start(p.comm)
+	case "mixed":
+		err = <-p.mixed
+	case "unmix":
+		gone := errors.New("a member is gone")
+		p.comm.Cancel(gone)
+		if err = <-p.mixed; errors.Is(err, gone) {
+			err = nil
+		}
 	case "latency":
 		a.Seconds, err = p.latency(o)
 		return a, err
