@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,7 @@ type toySpec struct {
 	Suspect  time.Duration
 	Keys     string          // folder of keys for mutual TLS
 	Service  *cluster.Config `json:",omitempty"` // keeps the register
+	Calls    bool            // named calls beside the steps
 }
 
 // toyLine is what a process says of a step, on its standard output.
@@ -55,6 +57,8 @@ type toyLine struct {
 	Time    int64  // Unix nanoseconds of its commit
 	Hash    uint64 // after the last step
 	Outcome string
+	Mask    int64 // of those who took part in the last named calls, and in how many of them the same did
+	Calls   int
 	Status  Status
 	Err     string
 }
@@ -139,6 +143,11 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 		return err
 	}
 	defer w.Close() //nolint:errcheck
+	calls := &callers{w: w}
+	if spec.Calls {
+		calls.bit = 1 << slices.IndexFunc(spec.Founders, func(m Member) bool { return m.ID == spec.Self.ID })
+		defer calls.call()()
+	}
 	for over := false; spec.Last == 0 && !over || model.step < spec.Last; {
 		s, err := w.Begin(context.Background())
 		if errors.Is(err, ErrLeft) {
@@ -176,7 +185,14 @@ func (spec *toySpec) run(tell func(toyLine)) error {
 		case Skip:
 			model.step = r.Step
 		}
-		tell(toyLine{Step: r.Step, Epoch: r.View.Epoch, Members: len(r.View.Members), Samples: s.Weight, Time: now, Outcome: r.Outcome.String()})
+		mask, made, err := calls.state()
+		if err != nil {
+			return err
+		}
+		tell(toyLine{
+			Step: r.Step, Epoch: r.View.Epoch, Members: len(r.View.Members), Samples: s.Weight, Time: now, Outcome: r.Outcome.String(),
+			Mask: mask, Calls: made,
+		})
 	}
 	tell(toyLine{Step: model.step, Hash: model.hash(), Status: w.Status()})
 	if spec.Last == 0 || spec.Last == model.step {

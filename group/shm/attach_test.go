@@ -169,6 +169,9 @@ func TestAttachesCutOffLeaveNothingBehind(t *testing.T) {
 			w.get().Close() //nolint:errcheck // always nil
 		}
 		settle(all)
+		for _, w := range all {
+			w.door.forget(useTeam, epoch) // as the next view does with what has come late
+		}
 	}
 	whole(0)
 	files, mappings := resources(t)

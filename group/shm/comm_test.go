@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"runtime"
@@ -361,6 +362,57 @@ func TestExchangesEndWithoutAPeer(t *testing.T) {
 	}
 	if err := c.Start(4, sumOf(nil)); !errors.Is(err, lost) {
 		t.Errorf("one more starts: %v", err)
+	}
+}
+
+// A member shows what it sleeps for, as long as it does.
+func TestSleepersShowWhatTheyWaitFor(t *testing.T) {
+	comms := newComms(t, newDoors(t, 2))
+	c, peer := comms[0], comms[1]
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for peer.boards[1].count(ready) == 0 {
+			c.sleep(ready, 1)
+		}
+	}()
+	for end := time.Now().Add(ample); peer.boards[0].want(ready) != 1; time.Sleep(10 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Error("nobody sees that it waits")
+			break
+		}
+	}
+	peer.mark(ready, 1)
+	<-over
+	if v := peer.boards[0].want(ready); v != 0 {
+		t.Errorf("awake, it waits for %d", v)
+	}
+}
+
+// A piece is marked as taken when it lies in the buffer, not before.
+func TestTakenIsOut(t *testing.T) {
+	const n, rounds = 2, 50
+	comms := newComms(t, newDoors(t, n))
+	size := comms[0].piece
+	for round := range rounds {
+		var wait sync.WaitGroup
+		bufs := make([][]byte, n)
+		for rank, c := range comms {
+			part := bytes.Repeat([]byte{byte(1 + rank + round)}, size)
+			bufs[rank] = make([]byte, n*size)
+			x := Exchange{Kind: AllGather, Bytes: n * size, Size: 1, Dst: bufs[rank], Src: part}
+			wait.Go(func() {
+				if err := c.do(x); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for end := time.Now().Add(ample); comms[0].boards[0].count(taken) <= uint64(round) && time.Now().Before(end); {
+		}
+		if got := bufs[0][n*size-1]; got != byte(n+round) {
+			t.Errorf("round %d: %d", round, got)
+		}
+		wait.Wait()
 	}
 }
 
