@@ -13,8 +13,14 @@ import (
 func callFrame(t uint8) bool { return t >= collective.FirstType && t <= collective.LastType }
 
 // Call starts a named operation on buffers with all members of the view in force, those included whose
-// state is still on its way. It waits while a view is being formed. When the members change the call
-// fails with a ViewChangedError and may be made again.
+// state is still on its way. It waits while a view is being formed. When the members change, the calls that are
+// under way fail with a ViewChangedError and may be made again.
+//
+// Calls of a name match in the order in which each member starts them in a view. A call that fails may have
+// completed on other members, and its Dst is undefined. Members hear of a change at different times: one may have completed a
+// call that another makes again, or make in the new view what another has made in the old one. So where members may
+// change, a call needs a context that ends, or a goroutine of its own beside that of the steps: on that one it can wait for a member
+// that waits for it in Commit.
 func (w *Worker) Call(ctx context.Context, r collective.Request) (*collective.Call, error) {
 	for {
 		engine, err := w.engine(ctx)
@@ -68,12 +74,12 @@ func (w *Worker) run(ctx context.Context, r collective.Request) error {
 }
 
 // AllReduce combines x of all members of the view, element by element, and puts the result into x on
-// each. All call it with the same name, operation and length; see Worker.Call.
+// each. All call it with the same name, operation and length; see Worker.Call. After an error x is undefined.
 func AllReduce[T collective.Number](ctx context.Context, w *Worker, name string, x []T, op collective.Op) error {
 	return w.run(ctx, collective.Request{Name: name, Kind: collective.AllReduce, Op: op, Dst: collective.Of(x)})
 }
 
-// ReduceScatter combines all members' from, of which each gets its rank's block into the shorter block.
+// ReduceScatter combines all members' from, of which each gets its rank's part, as collective.Part cuts it, into block.
 func ReduceScatter[T collective.Number](ctx context.Context, w *Worker, name string, block, from []T, op collective.Op) error {
 	return w.run(ctx, collective.Request{
 		Name: name, Kind: collective.ReduceScatter, Op: op, Dst: collective.Of(block), Src: collective.Of(from),
@@ -85,7 +91,7 @@ func AllGather[T collective.Number](ctx context.Context, w *Worker, name string,
 	return w.run(ctx, collective.Request{Name: name, Kind: collective.AllGather, Dst: collective.Of(all), Src: collective.Of(block)})
 }
 
-// Broadcast copies x of the member with rank root to all.
+// Broadcast copies x of the member with rank root in Worker.View to the x, equally long, of all.
 func Broadcast[T collective.Number](ctx context.Context, w *Worker, name string, x []T, root int) error {
 	return w.run(ctx, collective.Request{Name: name, Kind: collective.Broadcast, Dst: collective.Of(x), Root: root})
 }

@@ -9,20 +9,25 @@
 //
 // # Use
 //
-//	w, err := group.Start(ctx, group.Config{...})
+//	w, err := group.Start(ctx, group.Config{...}) // over a Network such as fabric.NewSockets gives
 //	g := w.Gradients()                       // the engine writes its gradient here
 //	for {
 //		step, err := w.Begin(ctx)            // a joiner's state is restored before it returns
 //		if err != nil { ... }                // group.ErrLeft: this worker has left in good order
-//		compute the mean gradient of step.Shares into g; step.Ready(lo, hi) as parts are complete
+//		compute the mean gradient of step.Shares into g
+//		step.Ready(lo, hi)                   // as parts are complete; what is left out is complete with Commit
 //		result, err := step.Commit(ctx, group.Report{Loss: loss})
 //		if result.Outcome == group.Apply { update the parameters with result.Mean }
 //	}
 //	w.Settle(ctx)                            // after the last step: others may need this worker's word on it
 //	w.Close()
 //
+// A loss is no error: Commit returns the result of those that are left, and Result.View says who they are. Programs whose
+// samples are not numbered leave [Config].Data empty and give each step its weight with [Step.Weigh].
+//
 // Beside steps the members can combine and exchange buffers of their own by name: [AllReduce], [Broadcast] and so on. Where all
-// run on one machine long ones go through memory that they share.
+// run on one machine long ones go through memory that they share. Such calls are not agreed on as steps are; see [Worker.Call] for
+// what becomes of them when the members change.
 //
 // A [Worker] is one process's membership, a [Step] one turn of the loop, a [Result] what the whole
 // group agreed on. [State] moves parameters to joiners. An [Authority] decides which view is next

@@ -40,8 +40,8 @@ type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return "the group refused this worker: " + e.Reason }
 
-// ViewChangedError ends a named collective that was under way when the members changed. It may be
-// called again.
+// ViewChangedError ends a named call that was under way when the members changed. It may be made again, in the
+// view that follows; see Worker.Call.
 type ViewChangedError struct{ Epoch uint64 }
 
 func (e *ViewChangedError) Error() string {

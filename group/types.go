@@ -10,10 +10,11 @@ import (
 // ID is unique to one incarnation of a worker.
 type ID = protocol.ID
 
-// Member is a worker as the others know it.
+// Member is a worker as the others know it: its ID, its Name, which stays the same over incarnations, the Addr where it listens
+// ("unix:/path" or "tcp:host:port" over sockets), and its Host, of which workers share memory (see ThisHost).
 type Member = protocol.Member
 
-// View is the list of members of one epoch, oldest first; a member's rank is its index.
+// View is the Members of one Epoch, oldest first; a member's rank is its index. The first epoch is 1.
 type View = protocol.View
 
 // Range is the samples at positions Lo up to, not including, Hi of an epoch's order.

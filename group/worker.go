@@ -20,7 +20,7 @@ type Config struct {
 	// Self is this worker. Addr is where it listens; an ID of 0 is drawn at random, an empty Host is
 	// this machine.
 	Self Member
-	// Founders is the first view, the same on each founder, Self among them, with IDs. A worker that
+	// Founders is the first view, the same on each founder, Self among them, with IDs and Hosts. A worker that
 	// joins leaves it empty and gives addresses of members in Join.
 	Founders []Member
 	Join     []string
@@ -30,7 +30,7 @@ type Config struct {
 	Tensors  []Tensor // what its parts are called, to name one that differs; may be empty
 	Data     Data
 	From     Progress // where the founders begin, after a checkpoint
-	State    State    // nil: nobody can join
+	State    State    // nil: nobody can join, nor come back after having been cut off
 	About    []byte   // what the group trains, for those who Ask; at most 64 KiB
 
 	// Authority decides about views; nil: more than half of the members of the view before.
