@@ -215,6 +215,50 @@ func TestSharedGivenUp(t *testing.T) {
 	}
 }
 
+// TestSharedIsFreedInItsTurn: the buffers of a call that has a turn are free when that has come, whatever became of the call.
+func TestSharedIsFreedInItsTurn(t *testing.T) {
+	workers := sharingWorkers(t, 3)
+	held, begun := make(chan struct{}), make(chan struct{})
+	var first, second []*Call
+	for rank, w := range workers {
+		r := Request{Name: "first", Kind: AllReduce, Op: Sum, Dst: Of([]float32{1}), Algorithm: Shared}
+		if rank == 1 {
+			r.Done = func(error) { close(begun); <-held } // shared memory is busy
+		}
+		c, err := w.Start(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = append(first, c)
+	}
+	<-begun
+	for _, w := range workers {
+		second = append(second, startSum(t, w, "second", 1000))
+	}
+	for c, late, turned := second[1], time.Now().Add(ample), false; !turned; time.Sleep(time.Millisecond) {
+		workers[1].Engine.mu.Lock()
+		turned = c.turned
+		workers[1].Engine.mu.Unlock()
+		if time.Now().After(late) {
+			t.Error("it is not given a turn")
+			break
+		}
+	}
+	second[1].Cancel(errors.New("enough"))
+	select {
+	case <-second[1].Released():
+		t.Error("its buffers are said to be free, and are to be used in its turn")
+	default:
+	}
+	close(held)
+	for i, err := range outcomes(t, append(first, second...)) {
+		if given := errors.Is(err, ErrCancelled); i < 3 && err != nil || i >= 3 && !given && (err != nil || i == 4) { // others may hear it late
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	checkSums(t, workers, "next")
+}
+
 // TestSharedNothing: a buffer of nothing may be nil, and its member takes part.
 func TestSharedNothing(t *testing.T) {
 	workers := sharingWorkers(t, 3)

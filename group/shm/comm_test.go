@@ -1,11 +1,11 @@
 package shm
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -389,36 +389,50 @@ func TestSleepersShowWhatTheyWaitFor(t *testing.T) {
 	}
 }
 
-// A piece is marked as taken when it lies in the buffer, not before.
-func TestTakenIsOut(t *testing.T) {
-	const n, rounds = 2, 50
-	comms := newComms(t, newDoors(t, n))
-	size := comms[0].piece
-	bufs := make([][]byte, n)
-	for rank := range bufs {
-		var err error
-		if bufs[rank], err = reserve(n * size); err != nil { // memory in which no race is seen
-			t.Fatal(err)
+// A piece is marked when what the mark says is so, not before.
+func TestMarksComeLast(t *testing.T) {
+	c := newComms(t, newDoors(t, 3))[0]
+	unmarked := func(what string) {
+		for k := range counts {
+			if v := c.boards[0].count(k); v > 0 {
+				t.Errorf("%s: count %d is %d", what, k, v)
+			}
 		}
-		defer unmap(bufs[rank])
 	}
-	for round := range rounds {
-		var wait sync.WaitGroup
-		for rank, c := range comms {
-			part := bytes.Repeat([]byte{byte(1 + rank + round)}, size)
-			x := Exchange{Kind: AllGather, Bytes: n * size, Size: 1, Dst: bufs[rank], Src: part}
-			wait.Go(func() {
-				if err := c.do(x); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		for end := time.Now().Add(ample); comms[0].boards[0].count(taken) <= uint64(round) && time.Now().Before(end); {
-		}
-		if got := bufs[0][n*size-1]; got != byte(n+round) {
-			t.Errorf("round %d: %d", round, got)
-		}
-		wait.Wait()
+	p := &pass{c: c, x: &Exchange{Kind: AllReduce, Bytes: 1000, Size: 1, Combine: func(r, a, b []byte) { unmarked("it sums") }}}
+	fails := func(do func()) {
+		defer func() {
+			if recover() == nil {
+				t.Error("it has the buffer")
+			}
+		}()
+		do()
+	}
+	p.prepare()
+	fails(p.putIn) // there is no buffer to copy from
+	unmarked("nothing is in")
+	p.x.Src = make([]byte, 1000)
+	p.sum()
+	c.boards[0].setCount(done, 0)
+	fails(p.takeOut)
+	unmarked("nothing is out")
+}
+
+// What is under way when a Comm is closed is over then: it reads the memory.
+func TestCloseWaits(t *testing.T) {
+	c := newComms(t, newDoors(t, 2))[0]
+	var over atomic.Bool
+	x := sumOf(make([]float32, 1000))
+	x.Done = func(error) { over.Store(true) }
+	if err := c.Start(1, x); err != nil {
+		t.Fatal(err)
+	}
+	for c.boards[0].count(ready) == 0 { // until it has begun
+		time.Sleep(time.Millisecond)
+	}
+	c.Close() //nolint:errcheck // always nil
+	if !over.Load() {
+		t.Error("it is under way still")
 	}
 }
 
