@@ -415,6 +415,28 @@ func TestFalseTurns(t *testing.T) {
 			t.Errorf("rank %d takes %+v of rank %d", c.to, c.h, c.from)
 		}
 	}
+	c := startSum(t, workers[1], "under way", 5)
+	turn = func(id identity, number uint64) fabric.Header {
+		h := id.header(frameTurn, 3, hashOf("under way"), c.seq)
+		h.Aux = number
+		return h
+	}
+	longer := id
+	longer.count++
+	if workers[1].Frame(0, turn(longer, 1), nil) == nil {
+		t.Error("a call has the turn of another")
+	}
+	if err := workers[1].Frame(0, turn(id, 1), nil); err != nil {
+		t.Error(err)
+	}
+	if workers[1].Frame(0, turn(id, 2), nil) == nil {
+		t.Error("a call has two turns")
+	}
+	lost := errors.New("the memory is lost")
+	workers[1].memory.Cancel(lost)
+	if err := outcomes(t, []*Call{c})[0]; !errors.Is(err, lost) {
+		t.Errorf("a call in memory that is lost ends with %v", err)
+	}
 	alone, members := newWorkers(t, 2, sliceBytes, func(int) fabric.Clock { return fabric.System })
 	overSockets(t, "unix", members)
 	if err := alone[1].Frame(0, turn(id, 1), nil); err == nil {

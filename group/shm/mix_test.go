@@ -2,6 +2,7 @@ package shm
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -232,5 +233,68 @@ func TestMixedExchangesOfProcesses(t *testing.T) {
 		for _, m := range survivors {
 			m.in.Close()
 		}
+	}
+}
+
+// Views that end in the midst of exchanges, or while their memory is being made, leave nothing behind.
+func TestCommsLeaveNothingBehind(t *testing.T) {
+	views := 100
+	if testing.Short() {
+		views = 20
+	}
+	doors := newDoors(t, 3)
+	ids := []uint64{doors[0].id, doors[1].id, doors[2].id}
+	r := rand.New(rand.NewPCG(31, 32))
+	ended := errors.New("the view has ended")
+	view := func(epoch int, late, joining bool) {
+		m := drawMix(uint64(epoch), 3, 4)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if joining {
+			defer time.AfterFunc(time.Duration(r.IntN(500))*time.Microsecond, cancel).Stop()
+		}
+		var wait sync.WaitGroup
+		for rank, d := range doors {
+			pause := time.Duration(r.IntN(3000)) * time.Microsecond
+			wait.Go(func() {
+				c, err := d.Join(ctx, View{Epoch: uint64(epoch), Rank: rank, IDs: ids})
+				if err != nil {
+					if !joining {
+						t.Errorf("view %d, rank %d: %v", epoch, rank, err)
+					}
+					return
+				}
+				over := m.start(c)
+				if !late {
+					time.Sleep(pause)
+					c.Cancel(ended)
+				}
+				if joining {
+					c.Cancel(ended) // the others may have nothing
+				}
+				if err := <-over; err != nil && !errors.Is(err, ended) {
+					t.Errorf("view %d, rank %d: %v", epoch, rank, err)
+				}
+				c.Close() //nolint:errcheck // always nil
+			})
+		}
+		wait.Wait()
+		for _, d := range doors { // what has come late the next view drops
+			for busy := true; busy; time.Sleep(10 * time.Microsecond) {
+				d.mu.Lock()
+				busy = len(d.inside) > 0
+				d.mu.Unlock()
+			}
+			d.forget(useComm, uint64(epoch))
+		}
+	}
+	view(1, true, false)
+	files, mappings := resources(t)
+	for epoch := range views {
+		view(2+epoch, r.IntN(4) == 0, r.IntN(4) == 0)
+	}
+	view(2+views, true, false)
+	if filesNow, mappingsNow := resources(t); filesNow > files || mappingsNow > mappings {
+		t.Errorf("%d files, %d mappings; before: %d, %d", filesNow, mappingsNow, files, mappings)
 	}
 }
