@@ -131,3 +131,45 @@ func TestCallsOfProcesses(t *testing.T) {
 	}
 	f.end(left...)
 }
+
+// TestCallsAcrossViews: calls side by side end with each of many views, and are right in the next one.
+func TestCallsAcrossViews(t *testing.T) {
+	views := uint64(40)
+	if testing.Short() {
+		views = 8
+	}
+	c := newCrew(t, 3)
+	ctx := c.deadline()
+	var hands []*hand
+	for _, m := range c.founders {
+		hands = append(hands, c.start(m))
+	}
+	var all sync.WaitGroup
+	for i, h := range hands {
+		calls := &callers{w: h.Worker, bit: 1 << i}
+		end := calls.call()
+		all.Go(func() {
+			h.err = h.model.train(ctx, h.Worker, 1<<40, func(s *Step, r Result) {
+				mask, made, err := calls.state()
+				switch time.Sleep(time.Millisecond); {
+				case i == 0 && len(r.View.Members) == 3 && r.Step%8 == 0 && r.View.Epoch < views:
+					h.PeerDown([]string{"w1", "w2"}[r.Step/8%2]) // which comes back
+				case err != nil, i == 0 && len(r.View.Members) == 3 && mask == 0b111 && made > 50 && r.View.Epoch >= views:
+					for _, h := range hands {
+						h.Leave()
+					}
+				}
+			})
+			end()
+			if _, _, err := calls.state(); err != nil {
+				t.Errorf("w%d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	for _, h := range hands {
+		if h.err != nil {
+			t.Errorf("%v; %+v", h.err, h.Status())
+		}
+	}
+}
