@@ -12,39 +12,43 @@ import (
 // callFrame says whether a frame belongs to a named call.
 func callFrame(t uint8) bool { return t >= collective.FirstType && t <= collective.LastType }
 
-// Call starts a named operation on buffers with all members of the view in force, those included whose
-// state is still on its way. It waits while a view is being formed. When the members change, the calls that are
-// under way fail with a ViewChangedError and may be made again.
+// Call starts a named operation on buffers with all members of a view. It waits while a view is being formed.
 //
-// Calls of a name match in the order in which each member starts them in a view. A call that fails may have
-// completed on other members, and its Dst is undefined. Members hear of a change at different times: one may have completed a
-// call that another makes again, or make in the new view what another has made in the old one. So where members may
-// change, a call needs a context that ends, or a goroutine of its own beside that of the steps: on that one it can wait for a member
-// that waits for it in Commit.
+// The view is the one in which the step of this worker's last Commit was reduced, before it that of the founders. Once the members
+// have changed, calls fail with a ViewChangedError until the next Commit. So a worker that makes calls between its steps makes each
+// together with all others that have committed the same step, or gets an error, and never waits for one that waits in Commit. A
+// call that fails may have completed on other members; its Dst is undefined, and it is not to be made again after the same step. A
+// worker that has not called Begin yet calls in the view in force.
+//
+// Calls of a name match in the order in which each member starts them in a view.
 func (w *Worker) Call(ctx context.Context, r collective.Request) (*collective.Call, error) {
 	for {
-		engine, err := w.engine(ctx)
+		p, err := w.callable(ctx)
 		if err != nil {
 			return nil, err
 		}
-		call, err := engine.Start(r)
+		agreed := w.agreed.Load()
+		if agreed != 0 && agreed != p.epoch {
+			return nil, &ViewChangedError{Epoch: p.epoch}
+		}
+		call, err := p.engine.Start(r)
 		var changed *ViewChangedError
-		if !errors.As(err, &changed) {
+		if agreed != 0 || !errors.As(err, &changed) {
 			return call, err
 		}
 	}
 }
 
-// engine waits for the calls of the view in force.
-func (w *Worker) engine(ctx context.Context) (*collective.Engine, error) {
-	answer := make(chan *collective.Engine, 1)
+// callable waits for a view whose members can make calls.
+func (w *Worker) callable(ctx context.Context) (*plane, error) {
+	answer := make(chan *plane, 1)
 	w.post(func(lp *loop) {
 		lp.callers = append(lp.callers, answer)
 		lp.serveCallers()
 	})
 	select {
-	case e := <-answer:
-		return e, nil
+	case p := <-answer:
+		return p, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-w.ended:
@@ -139,7 +143,7 @@ func (lp *loop) serveCallers() {
 		return
 	}
 	for _, c := range lp.callers {
-		c <- p.engine
+		c <- p
 	}
 	lp.callers = nil
 }

@@ -26,8 +26,8 @@
 // samples are not numbered leave [Config].Data empty and give each step its weight with [Step.Weigh].
 //
 // Beside steps the members can combine and exchange buffers of their own by name: [AllReduce], [Broadcast] and so on. Where all
-// run on one machine long ones go through memory that they share. Such calls are not agreed on as steps are; see [Worker.Call] for
-// what becomes of them when the members change.
+// run on one machine long ones go through memory that they share. Calls between steps are made by the members that have
+// committed the same step; they fail while the members change, and are not agreed on as steps are: see [Worker.Call].
 //
 // A [Worker] is one process's membership, a [Step] one turn of the loop, a [Result] what the whole
 // group agreed on. [State] moves parameters to joiners. An [Authority] decides which view is next

@@ -40,8 +40,8 @@ type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return "the group refused this worker: " + e.Reason }
 
-// ViewChangedError ends a named call that was under way when the members changed. It may be made again, in the
-// view that follows; see Worker.Call.
+// ViewChangedError ends a named call that was under way when the members changed, or was made after that. After the next
+// Commit calls are made in the view that follows; see Worker.Call.
 type ViewChangedError struct{ Epoch uint64 }
 
 func (e *ViewChangedError) Error() string {

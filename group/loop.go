@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"millrace.dev/fabric"
-	"millrace.dev/group/collective"
 	"millrace.dev/group/protocol"
 	"millrace.dev/group/reduce"
 	"millrace.dev/group/shm"
@@ -37,7 +36,7 @@ type loop struct {
 	forming *forming
 	transfer
 	measuring measuring
-	callers   []chan *collective.Engine
+	callers   []chan *plane
 	later     []func() // events of an epoch that is not in force here yet
 
 	broken      error // why the step cannot be reduced in this view, and since when

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -57,6 +58,9 @@ const (
 func queueLimit(elements int) int {
 	return min(max(queueBytes/4/elements, minQueue), maxQueue)
 }
+
+// noView is the epoch of no view.
+const noView = math.MaxUint64
 
 // trainer is the state of the trainer's goroutine.
 type trainer struct {
@@ -120,7 +124,10 @@ func (w *Worker) live(incarnation int) {
 		return
 	}
 	*t = trainer{incarnation: incarnation, applied: w.config.From.Step, complete: incarnation == 1 && len(w.config.Founders) > 0}
-	if !t.complete {
+	if t.complete {
+		w.agreed.Store(1)
+	} else {
+		w.agreed.Store(noView)
 		w.post(func(lp *loop) { lp.join(incarnation) })
 	}
 }
@@ -271,9 +278,11 @@ func (s *Step) Commit(ctx context.Context, report Report) (Result, error) {
 	}
 	t.step = nil
 	if v.result.Outcome == Void {
+		w.agreed.Store(noView)
 		return v.result, nil
 	}
 	t.applied = s.Number
+	w.agreed.Store(v.record.View)
 	w.record(v)
 	return v.result, v.err
 }
@@ -356,6 +365,7 @@ func (w *Worker) dequeue() (Result, error) {
 		copy(w.Mean(), q.mean)
 	}
 	t.applied = q.result.Step
+	w.agreed.Store(q.record.View)
 	return q.result, q.err
 }
 

@@ -103,7 +103,8 @@ type Worker struct {
 	cancel  context.CancelFunc
 	loop    *loop
 	intake  atomic.Pointer[intake]
-	trainer trainer // of the trainer's goroutine
+	trainer trainer       // of the trainer's goroutine
+	agreed  atomic.Uint64 // epoch of the view that calls belong to; 0 before the first Begin, noView for none
 	running sync.WaitGroup
 	ended   chan struct{} // closed when the loop has ended
 	stale   atomic.Uint64 // frames of earlier epochs that were dropped
