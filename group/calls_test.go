@@ -132,6 +132,24 @@ func TestCallsOfProcesses(t *testing.T) {
 	f.end(left...)
 }
 
+// TestCallsShareMemory where the members' steps do.
+func TestCallsShareMemory(t *testing.T) {
+	c := newCrew(t, 3)
+	hands := c.train(3, func(h *hand, i int, s *Step, r Result) {
+		if h.Status().Algorithm != "shared" {
+			return
+		}
+		x := []int32{int32(i)}
+		err := h.run(context.Background(), collective.Request{
+			Name: "sum", Kind: collective.AllReduce, Op: collective.Sum, Dst: collective.Of(x), Algorithm: collective.Shared,
+		})
+		if err != nil || x[0] != 3 {
+			t.Errorf("w%d: %d, %v", i, x[0], err)
+		}
+	})
+	c.check(hands...)
+}
+
 // TestCallsAcrossViews: calls side by side end with each of many views, and are right in the next one.
 func TestCallsAcrossViews(t *testing.T) {
 	views := uint64(40)
