@@ -148,7 +148,7 @@ func (lp *loop) attach(p *plane, conns []fabric.Conn) {
 		ids[rank] = uint64(m.ID)
 	}
 	config := shm.Config{
-		View:   shm.View{Epoch: p.epoch, Rank: p.ranks[lp.self.ID], IDs: ids, Send: sender(conns)},
+		View:   shm.View{Epoch: p.epoch, Rank: p.ranks[lp.self.ID], IDs: ids},
 		Vector: lp.w.memory.vector, Mean: lp.w.memory.result, Plan: lp.w.plan,
 	}
 	door := lp.door

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"millrace.dev/fabric"
 )
 
 func TestDifferentVectorsAreNamed(t *testing.T) {
@@ -191,7 +189,7 @@ func TestAttachesCutOffLeaveNothingBehind(t *testing.T) {
 				timer := time.AfterFunc(after, cancel)
 				defer timer.Stop()
 				team, err := w.door.Attach(ctx, Config{
-					View:   View{Epoch: epoch, Rank: rank, IDs: ids, Send: func(int, fabric.Priority, fabric.Header, []byte, func(error)) {}},
+					View:   View{Epoch: epoch, Rank: rank, IDs: ids},
 					Vector: w.vector, Mean: w.mean,
 				})
 				if err == nil {

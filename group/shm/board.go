@@ -13,20 +13,12 @@ type board []atomic.Uint64
 
 // Places of words; those that change at different times lie on cache lines of their own.
 const (
-	boardWant   = 0  // what the member sleeps for: a want
-	boardWeight = 8  // of the steps with even and odd tags
-	boardStep   = 10 // likewise
-	boardDone   = 16 // tag of the last step whose segments are all in the share, times two; plus one if not finite
-	boardReady  = 24 // for each block the tag of the last step in which it is ready
-)
-
-// want is what a member that sleeps waits for.
-type want uint64
-
-const (
-	wantNothing want = iota
-	wantReady        // a block that all have ready
-	wantDone         // all segments
+	boardAwaited = 0  // rank of the member whose next mark wakes this one, plus one; 0: it does not sleep
+	boardWeight  = 8  // of the steps with even and odd tags
+	boardStep    = 10 // likewise
+	boardDone    = 16 // tag of the last step whose segments are all in the share, times two; plus one if not finite
+	boardMarks   = 24 // how often this member has marked blocks ready or a step done; others sleep on that
+	boardReady   = 32 // for each block the tag of the last step in which it is ready
 )
 
 // boardOf views the beginning of a share.
@@ -40,8 +32,10 @@ func firstTag(epoch uint64) uint64 { return epoch<<32 + 1 }
 // come says whether a word that a step of this tag leaves is of it, or of the next one, as no member is further ahead.
 func come(word, tag uint64) bool { return word == tag || word == tag+1 }
 
-func (b board) want() want                      { return want(b[boardWant].Load()) }
-func (b board) sleep(w want)                    { b[boardWant].Store(uint64(w)) }
+func (b board) marks() *atomic.Uint64           { return &b[boardMarks] }
+func (b board) await(rank int)                  { b[boardAwaited].Store(uint64(rank) + 1) }
+func (b board) awake()                          { b[boardAwaited].Store(0) }
+func (b board) awaits(rank int) bool            { return b[boardAwaited].Load() == uint64(rank)+1 }
 func (b board) markReady(block int, tag uint64) { b[boardReady+block].Store(tag) }
 
 // begin shows the weight and number of a step, before any block of it is ready.

@@ -35,8 +35,8 @@
 // of r that a new view has to make; a segment is a run of whole pages. Who calls Ready sums, between two parts of the
 // computation, what is ready everywhere by then; a goroutine of the [Team] sums the rest when the last block is complete.
 // Boards are words that their owner writes and others read, atomically. Who has nothing to do says so on its board and
-// sleeps; whoever makes the last mark that it waits for sends it a frame. Blocks gather for a millisecond before that, unless
-// the last one is there, so that a step costs few system calls in however many parts its gradients come.
+// sleeps on the count of marks of the member that is last (a futex, which needs no right to write there), whose next mark wakes
+// it. Then it mostly has something to do until the end of the step, as it is a block behind that one.
 //
 // # The way of a buffer
 //
@@ -47,8 +47,8 @@
 // have started. A goroutine does the work, so that nobody has to wait for it. Members count on their boards how many
 // pieces have come how far. Who can do nothing looks for a while, all the time if each member can have a CPU, else
 // whenever it gets its own again after leaving it to others, unless those were others than members. Then it sleeps
-// on the count of one that is behind (a futex, which needs no right to write there), until that one's mark wakes
-// it: no frames. Results of long sums go past the caches, where they would only push out what is staged.
+// on the count of one that is behind until that one's mark wakes it. Results of long sums go past the caches, where they
+// would only push out what is staged.
 //
 // # Bytes
 //
@@ -77,7 +77,7 @@
 //
 // Where workers cannot share memory (another system, another network namespace, another user, no memory left)
 // Attach fails on all of them with a [*NotSupportedError], and the driver takes the ring. Differing vectors or plans
-// are a [*MismatchError]. The death of a member is the driver's to notice; Cancel then ends the step, and Close
-// unmaps all that belongs to the view. Of a Comm, who sleeps looks every 5 ms whether that is so. A member that cannot use a
-// buffer any more stands aside in its turn: the others' reduction fails, and those after it do not.
+// are a [*MismatchError]. The death of a member is the driver's to notice; Cancel then ends the step and the sleep of this
+// member, and Close unmaps all that belongs to the view. Of a Comm, who sleeps looks every 5 ms whether that is so. A
+// member that cannot use a buffer any more stands aside in its turn: the others' reduction fails, and those after it do not.
 package shm

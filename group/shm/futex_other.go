@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// None of this is needed: no Comm can be made here.
+// None of this is needed: no memory can be shared here.
 
 func yield() { runtime.Gosched() }
 

@@ -11,14 +11,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"millrace.dev/fabric"
 	"millrace.dev/group/reduce"
 )
 
@@ -86,13 +82,13 @@ func startMembers(tb testing.TB, n, elements int) []*member {
 	for i := range all {
 		all[i] = startMember(tb, dir, i, elements)
 	}
-	for _, m := range all { // all listen before anybody dials
-		m.listen(tb)
+	for _, m := range all { // all have doors before anybody knocks
+		m.greet(tb)
 	}
 	return all
 }
 
-func (m *member) listen(tb testing.TB) { m.tell(tb, order{Do: "hello"}); m.hear(tb) }
+func (m *member) greet(tb testing.TB) { m.tell(tb, order{Do: "hello"}); m.hear(tb) }
 
 func (m *member) tell(tb testing.TB, o order) {
 	tb.Helper()
@@ -158,13 +154,9 @@ type process struct {
 	dir    string
 	worker *worker
 	comm   *Comm
-	net    *fabric.Sockets
 	result chan outcome
 	mixed  <-chan error
 	kept   []float32
-
-	mu    sync.Mutex
-	conns map[int]fabric.Conn
 }
 
 func (p *process) id(number int) uint64 {
@@ -175,7 +167,7 @@ func (p *process) id(number int) uint64 {
 
 // serveMember is the main function of a member's process.
 func serveMember(spec string) int {
-	p := &process{conns: map[int]fabric.Conn{}, result: make(chan outcome, 1)}
+	p := &process{result: make(chan outcome, 1)}
 	var elements int
 	if _, err := fmt.Sscan(spec, &p.number, &elements, &p.dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -214,82 +206,19 @@ func (p *process) open(elements int) (err error) {
 	if w.mean, err = NewMean(elements); err != nil {
 		return err
 	}
-	if p.net, err = fabric.NewSockets(fabric.Options{Name: strconv.Itoa(p.number)}); err != nil {
-		return err
-	}
-	_, err = p.net.Listen(p.addr(p.number), func(c fabric.Conn) (fabric.Handler, error) {
-		from, err := strconv.Atoi(c.Peer())
-		if err != nil {
-			return nil, err
-		}
-		p.connected(from, c)
-		return &handler{p, from}, nil
-	})
-	return err
-}
-
-func (p *process) addr(number int) string {
-	return "unix:" + filepath.Join(p.dir, strconv.Itoa(number))
-}
-
-func (p *process) connected(to int, c fabric.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conns[to] = c
-}
-
-// handler takes what comes from a worker.
-type handler struct {
-	p    *process
-	from int
-}
-
-func (h *handler) Body(fabric.Conn, fabric.Header) ([]byte, error) {
-	return nil, errors.New("no body is expected")
-}
-func (h *handler) Closed(fabric.Conn, error) {}
-func (h *handler) Frame(_ fabric.Conn, head fabric.Header, _ []byte) error {
-	p := h.p
-	p.mu.Lock()
-	team := p.worker.get()
-	p.mu.Unlock()
-	if team != nil {
-		return team.Frame(0, head, nil)
-	}
 	return nil
 }
 
-// makeView connects to the workers of a view, the younger of two to the older, and describes it.
-func (p *process) makeView(o order) View {
+// view describes the view of an order.
+func (p *process) view(o order) View {
 	v := View{Epoch: o.Epoch}
-	conns := make([]fabric.Conn, len(o.Members))
 	for rank, number := range o.Members {
 		v.IDs = append(v.IDs, p.id(number))
 		if number == p.number {
 			v.Rank = rank
-			continue
 		}
-		conns[rank] = p.connection(number)
-	}
-	v.Send = func(to int, pr fabric.Priority, h fabric.Header, body []byte, done func(error)) {
-		conns[to].Send(pr, h, body, done)
 	}
 	return v
-}
-
-// connection dials an older worker, and waits for a younger one.
-func (p *process) connection(number int) fabric.Conn {
-	for ; ; time.Sleep(time.Millisecond) {
-		p.mu.Lock()
-		c := p.conns[number]
-		p.mu.Unlock()
-		if c != nil {
-			return c
-		}
-		if number < p.number {
-			p.connected(number, p.net.Dial(p.addr(number), &handler{p, number}))
-		}
-	}
 }
 
 // gradients are those of a worker for a seed; all processes can make them.
@@ -309,7 +238,7 @@ func (p *process) obey(o order) (a answer, err error) {
 			old.Close() //nolint:errcheck // always nil
 		}
 		start := time.Now()
-		team, err := w.door.Attach(bounded(), Config{View: p.makeView(o), Vector: w.vector, Mean: w.mean})
+		team, err := w.door.Attach(bounded(), Config{View: p.view(o), Vector: w.vector, Mean: w.mean})
 		w.mu.Lock()
 		w.team = team
 		w.mu.Unlock()
@@ -341,10 +270,8 @@ func (p *process) obey(o order) (a answer, err error) {
 		if p.comm != nil {
 			p.comm.Close() //nolint:errcheck // always nil
 		}
-		comm, err := w.door.Join(bounded(), p.makeView(o))
-		p.mu.Lock()
+		comm, err := w.door.Join(bounded(), p.view(o))
 		p.comm = comm
-		p.mu.Unlock()
 		return a, err
 	case "sum":
 		return a, p.sum(o)

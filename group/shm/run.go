@@ -62,7 +62,7 @@ func (t *Team) reduce(tag uint64) (reduce.Facts, error) {
 		if left == 0 {
 			return t.conclude(tag, facts)
 		}
-		t.sleep(wantReady, func() bool { return t.anyReady(tag) })
+		t.sleep(func(b board) int { return t.notReady(b, tag) }, func() bool { return t.anyReady(tag) })
 	}
 }
 
@@ -71,21 +71,22 @@ func (t *Team) await(tag uint64) error {
 	for {
 		t.mu.Lock()
 		there := t.tag == tag && t.rest == 0
-		err := t.reason()
+		err := t.err
 		t.mu.Unlock()
 		if there || err != nil {
 			return err
 		}
-		t.wait()
+		select {
+		case <-t.poke:
+		case <-t.canceled:
+		}
 	}
 }
 
 // conclude tells the others that this member's part of the sum is there, and waits for theirs.
 func (t *Team) conclude(tag uint64, facts reduce.Facts) (reduce.Facts, error) {
 	t.boards[t.config.Rank].markDone(tag, facts.Finite)
-	if done, _ := t.doneEverywhere(tag); done {
-		t.wakeSleepers(wantDone)
-	}
+	t.marked()
 	for {
 		done, finite := t.doneEverywhere(tag)
 		if done {
@@ -95,25 +96,12 @@ func (t *Team) conclude(tag uint64, facts reduce.Facts) (reduce.Facts, error) {
 		if err := t.stop(); err != nil {
 			return reduce.Facts{}, err
 		}
-		t.sleep(wantDone, func() bool { done, _ := t.doneEverywhere(tag); return done })
-	}
-}
-
-// sleep waits until another member has reason to wake this one, or this member itself.
-func (t *Team) sleep(w want, possible func() bool) {
-	own := t.boards[t.config.Rank]
-	own.sleep(w)
-	if !possible() {
-		t.wait()
-	}
-	own.sleep(wantNothing)
-}
-
-// wait waits until something may be possible, or the team is canceled.
-func (t *Team) wait() {
-	select {
-	case <-t.poke:
-	case <-t.canceled:
+		t.sleep(func(b board) int {
+			if done, _ := b.done(tag); done {
+				return 0
+			}
+			return 1
+		}, func() bool { done, _ := t.doneEverywhere(tag); return done })
 	}
 }
 
@@ -121,29 +109,18 @@ func (t *Team) wait() {
 func (t *Team) stop() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.reason()
+	return t.err
 }
 
-// reason is stop for who holds t.mu.
-func (t *Team) reason() error {
-	if t.err != nil {
-		return t.err
-	}
-	return t.bad
-}
-
-// sumReady sums this member's segments of the blocks that have become ready everywhere, and tells others of them. It
-// returns how many blocks are left, and the facts if there are none. After an error the step ends with that. Ready may come
-// here when the step that it was called in is done, as another Ready completed it: then nothing is left.
+// sumReady sums this member's segments of the blocks that have become ready everywhere. It returns how many blocks are
+// left, and the facts if there are none. After an error the step ends with that. Ready may come here when the step that it
+// was called in is done, as another Ready completed it: then nothing is left.
 func (t *Team) sumReady(tag uint64) (facts reduce.Facts, left int, err error) {
 	t.summing.Lock()
 	defer t.summing.Unlock()
 	t.mu.Lock()
-	err = t.reason()
+	err = t.err
 	current := t.tag == tag && t.done != nil
-	if err == nil && current {
-		t.announce()
-	}
 	t.mu.Unlock()
 	if err != nil || !current {
 		return reduce.Facts{}, 0, err
@@ -156,9 +133,7 @@ func (t *Team) sumReady(tag uint64) (facts reduce.Facts, left int, err error) {
 	}
 	t.open = slices.DeleteFunc(t.open, func(block int) bool { return block < 0 })
 	if err != nil {
-		t.mu.Lock()
-		t.fail(err) // before anybody else goes on with the step
-		t.mu.Unlock()
+		t.Cancel(err) // before anybody else goes on with the step
 	}
 	return t.facts, len(t.open), err
 }
@@ -167,6 +142,16 @@ func (t *Team) anyReady(tag uint64) bool {
 	t.summing.Lock()
 	defer t.summing.Unlock()
 	return slices.ContainsFunc(t.open, func(block int) bool { return t.readyEverywhere(block, tag) })
+}
+
+// notReady counts the blocks that a member does not have ready.
+func (t *Team) notReady(b board, tag uint64) (count int) {
+	for block := range t.layout.blocks() {
+		if !b.ready(block, tag) {
+			count++
+		}
+	}
+	return count
 }
 
 // contributors finds the weights of a step that has begun everywhere, once.

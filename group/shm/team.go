@@ -6,23 +6,17 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"time"
 
 	"millrace.dev/fabric"
 	"millrace.dev/group/reduce"
 	"millrace.dev/internal/unixsock"
 )
 
-// wakeType is the frame that wakes a member. It has no body.
-const wakeType = reduce.LastType
-
 // View is the members who share memory, all on this machine.
 type View struct {
 	Epoch uint64
 	Rank  int
 	IDs   []uint64 // incarnations by rank
-	// Send queues a frame for a member, without blocking; see fabric.Conn.
-	Send func(to int, p fabric.Priority, h fabric.Header, body []byte, done func(error))
 }
 
 func (v *View) check(d *Door) error {
@@ -52,9 +46,10 @@ type Team struct {
 	fds     []int       // shares by rank
 	stock   *stock
 
-	poke     chan struct{} // something may be possible now
+	poke     chan struct{} // the last block may be ready now
 	canceled chan struct{}
 	stopped  chan struct{}
+	running  sync.WaitGroup
 
 	mu     sync.Mutex
 	err    error // why it was canceled
@@ -64,9 +59,6 @@ type Team struct {
 	done   func(facts reduce.Facts, err error) // nil when no step is under way
 	left   []int                               // elements of each block that are not ready
 	rest   int                                 // blocks that are not complete
-	ripe   bool                                // some are ready everywhere of which nobody was woken
-	woke   time.Time                           // when somebody was woken last for such blocks
-	bad    error                               // misuse of Ready in this step
 
 	summing sync.Mutex  // held by who sums, taken before mu; it guards what follows
 	open    []int       // blocks whose segments are not in the share
@@ -116,7 +108,8 @@ func (d *Door) Attach(ctx context.Context, config Config) (*Team, error) {
 		return nil, err
 	}
 	d.stock.keep(config.IDs)
-	go t.run()
+	t.running.Go(t.run)
+	t.running.Go(t.rouse)
 	return t, nil
 }
 
@@ -196,7 +189,7 @@ func (t *Team) leave() {
 // after a few steps of the next view. The result of the last step stays readable.
 func (t *Team) Close() error {
 	t.Cancel(ErrClosed)
-	<-t.stopped
+	t.running.Wait()
 	t.summing.Lock()
 	defer t.summing.Unlock()
 	t.mu.Lock()
@@ -230,23 +223,18 @@ func (t *Team) begin(step, m uint64, done func(reduce.Facts, error)) error {
 		return fmt.Errorf("shm: step %d begins before step %d is done", step, t.step)
 	}
 	t.tag++
-	t.step, t.done, t.bad = step, done, nil
+	t.step, t.done = step, done
 	t.open = t.open[:0]
 	for block := range t.left {
 		lo, hi := t.layout.bounds(block)
 		t.left[block] = hi - lo
 		t.open = append(t.open, block)
 	}
-	t.rest, t.ripe = len(t.left), false
+	t.rest = len(t.left)
 	t.known, t.facts = false, reduce.Facts{Finite: true}
 	t.boards[t.config.Rank].begin(t.tag, step, m)
 	return nil
 }
-
-// gathering is for how long blocks gather before this member wakes those that have nothing else to do than to sum
-// them, unless the last one is there. A waking costs some tens of microseconds of everybody's CPU, more than
-// there is to gain from summing a block a little earlier.
-const gathering = time.Millisecond
 
 // Ready marks the blocks that the elements complete; see reduce.Reducer. Then it sums its segments of those blocks that are
 // ready everywhere: a goroutine beside a computation that keeps all CPUs busy would take the same time from it and more for
@@ -266,7 +254,7 @@ func (t *Team) Ready(lo, hi int) {
 func (t *Team) mark(lo, hi int) (tag uint64, rest int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err != nil || t.done == nil || t.bad != nil || lo == hi {
+	if t.err != nil || t.done == nil || lo == hi {
 		return 0, 0
 	}
 	if lo < 0 || hi > t.layout.elements || lo > hi {
@@ -284,28 +272,13 @@ func (t *Team) mark(lo, hi int) (tag uint64, rest int) {
 		case left == 0:
 			t.boards[t.config.Rank].markReady(block, t.tag)
 			t.rest--
-			t.ripe = t.readyEverywhere(block, t.tag) || t.ripe
 		}
 	}
 	if t.rest == before {
 		return 0, 0
 	}
+	t.marked()
 	return t.tag, t.rest
-}
-
-// announce wakes those that sleep until blocks are ready everywhere, if it is time to. t.mu is held.
-func (t *Team) announce() {
-	now := time.Now()
-	if t.ripe && (t.rest == 0 || now.Sub(t.woke) >= gathering) {
-		t.ripe, t.woke = false, now
-		t.wakeSleepers(wantReady)
-	}
-}
-
-// fail makes the step under way end with an error. t.mu is held.
-func (t *Team) fail(err error) {
-	t.bad = err
-	t.wakeUp()
 }
 
 func (t *Team) readyEverywhere(block int, tag uint64) bool {
@@ -337,16 +310,6 @@ func (t *Team) wakeUp() {
 	}
 }
 
-// wakeSleepers sends a frame to all who sleep for w. The one whose mark comes last finds all of them: a member says
-// that it sleeps before it looks for the last time.
-func (t *Team) wakeSleepers(w want) {
-	for rank, b := range t.boards {
-		if rank != t.config.Rank && b.want() == w {
-			t.config.Send(rank, fabric.Control, fabric.Header{Type: wakeType, Epoch: t.config.Epoch}, nil, nil)
-		}
-	}
-}
-
 // Body takes frames with a body, of which this way of reducing has none: they are those of a ring of another view.
 func (t *Team) Body(_ int, h fabric.Header) ([]byte, error) {
 	if h.Epoch == t.config.Epoch {
@@ -355,13 +318,8 @@ func (t *Team) Body(_ int, h fabric.Header) ([]byte, error) {
 	return make([]byte, h.Length), nil
 }
 
-// Frame takes a frame of a member.
-func (t *Team) Frame(_ int, h fabric.Header, _ []byte) error {
-	if h.Type == wakeType && h.Epoch == t.config.Epoch {
-		t.wakeUp()
-	}
-	return nil
-}
+// Frame drops what a member has sent to the reducer of another view.
+func (t *Team) Frame(int, fabric.Header, []byte) error { return nil }
 
 // Closed does nothing: what a member has shown stays readable.
 func (t *Team) Closed(int) {}
@@ -373,6 +331,11 @@ func (t *Team) Cancel(err error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.fail(err)
+}
+
+// fail is Cancel for who holds t.mu.
+func (t *Team) fail(err error) {
 	if t.err == nil {
 		t.err = err
 		close(t.canceled)

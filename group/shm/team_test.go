@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"millrace.dev/fabric"
 	"millrace.dev/group/reduce"
 )
 
@@ -90,11 +89,6 @@ func attach(ctx context.Context, epoch uint64, all []*worker, change func(rank i
 	for rank, w := range all {
 		wait.Go(func() {
 			c := Config{View: View{Epoch: epoch, Rank: rank, IDs: ids}, Vector: w.vector, Mean: w.mean}
-			c.Send = func(to int, _ fabric.Priority, h fabric.Header, body []byte, _ func(error)) {
-				if team := all[to].get(); team != nil {
-					team.Frame(rank, h, body) //nolint:errcheck // never fails for frames without a body
-				}
-			}
 			if change != nil {
 				change(rank, &c)
 			}
@@ -356,45 +350,6 @@ func TestMisuseIsAnError(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Blocks that get ready one right after the other are one waking's worth, and do not wait for those that come much later.
-func TestBlocksGatherBeforeOthersAreWoken(t *testing.T) {
-	const blocks = 4
-	all := newWorkers(t, 2, blocks*reduce.Chunk)
-	mustAttach(t, 1, all)
-	first, last := all[0].get(), all[1].get()
-	gathers := func(next int) bool {
-		last.Ready(next*reduce.Chunk, (next+1)*reduce.Chunk)
-		last.mu.Lock()
-		defer last.mu.Unlock()
-		return last.ripe
-	}
-	woke := func(at time.Time) {
-		last.mu.Lock()
-		defer last.mu.Unlock()
-		last.woke = at
-	}
-	results := []chan outcome{all[0].begin(1, 1), all[1].begin(1, 1)}
-	first.Ready(0, blocks*reduce.Chunk)
-	if gathers(0) {
-		t.Error("the first block waits for others")
-	}
-	woke(time.Now().Add(time.Hour))
-	if !gathers(1) {
-		t.Error("the second block does not wait for others")
-	}
-	woke(time.Now().Add(-gathering))
-	if gathers(2) {
-		t.Error("the third block waits for long")
-	}
-	woke(time.Now().Add(time.Hour))
-	last.Ready(3*reduce.Chunk, blocks*reduce.Chunk)
-	for rank, result := range results {
-		if got := <-result; got.err != nil {
-			t.Errorf("rank %d: %v", rank, got.err)
-		}
-	}
 }
 
 func TestStepsAllocateNothing(t *testing.T) {

@@ -197,7 +197,7 @@ func (m *member) load(sizes []int, variant string) (*job, error) {
 
 // view is that of all ranks; a row's epoch is its number.
 func (m *member) view(mesh *mesh, epoch uint64) shm.View {
-	v := shm.View{Epoch: epoch, Rank: m.rank, Send: mesh.send}
+	v := shm.View{Epoch: epoch, Rank: m.rank}
 	for rank := range m.n {
 		v.IDs = append(v.IDs, m.id(rank))
 	}
