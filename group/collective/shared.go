@@ -92,8 +92,7 @@ func (e *Engine) exchanged(c *Call, err error) {
 	c.refs--
 	var aside *shm.AsideError
 	switch {
-	case errors.As(err, &aside):
-		e.fail(c, &Error{Name: c.req.Name, Rank: aside.Rank, Err: ErrCancelled, Text: fmt.Sprintf("rank %d gave it up", aside.Rank)})
+	case errors.As(err, &aside): // perhaps of one that has only heard of it: whoever gave the call up tells all why
 	case err != nil:
 		e.fail(c, err)
 	case c.result == pending:

@@ -215,6 +215,23 @@ func TestSharedGivenUp(t *testing.T) {
 	}
 }
 
+// TestSharedNamesWhoGaveUp: not the one that stood aside as it had heard of that.
+func TestSharedNamesWhoGaveUp(t *testing.T) {
+	workers := sharingWorkers(t, 3)
+	calls := []*Call{startSum(t, workers[0], "given up", 10), startSum(t, workers[2], "given up", 10)}
+	workers[0].Engine.mu.Lock()
+	calls[0].refs++ // as if it had had its turn
+	workers[0].Engine.mu.Unlock()
+	workers[0].exchanged(calls[0], &shm.AsideError{Rank: 1})
+	calls[1].Cancel(errors.New("enough"))
+	for i, err := range outcomes(t, calls) {
+		var failure *Error
+		if !errors.As(err, &failure) || failure.Rank != 2 || !errors.Is(err, ErrCancelled) {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+}
+
 // TestSharedIsFreedInItsTurn: the buffers of a call that has a turn are free when that has come, whatever became of the call.
 func TestSharedIsFreedInItsTurn(t *testing.T) {
 	workers := sharingWorkers(t, 3)

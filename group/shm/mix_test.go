@@ -175,14 +175,14 @@ func common(a, b []byte) int {
 
 // Exchanges of all kinds follow each other, and members stand aside in some.
 func TestMixedExchanges(t *testing.T) {
-	rounds := 3
+	rounds := 2
 	if testing.Short() {
 		rounds = 1
 	}
 	for _, n := range []int{2, 3, 5} {
 		comms := newComms(t, newDoors(t, n))
 		for round := range rounds {
-			m := drawMix(uint64(100*n+round), n, 40)
+			m := drawMix(uint64(100*n+round), n, 30)
 			var wait sync.WaitGroup
 			for rank, c := range comms {
 				wait.Go(func() {
@@ -238,7 +238,7 @@ func TestMixedExchangesOfProcesses(t *testing.T) {
 
 // Views that end in the midst of exchanges, or while their memory is being made, leave nothing behind.
 func TestCommsLeaveNothingBehind(t *testing.T) {
-	views := 100
+	views := 50
 	if testing.Short() {
 		views = 20
 	}
