@@ -3,13 +3,13 @@ package shm
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // mix is a row of exchanges of all kinds, which is the same for all who draw it by the same seed.
@@ -48,24 +48,39 @@ func drawMix(seed uint64, n, count int) mix {
 // whole is what a member has to give to an all-reduce; to others it gives a part of that.
 func (m *mix) whole(i, rank int) []byte {
 	r := rand.New(rand.NewPCG(m.seed+uint64(i), uint64(rank)))
-	b := make([]byte, m.all[i].Bytes+8)
-	for at := 0; at+8 <= len(b); at += 8 {
-		binary.LittleEndian.PutUint64(b[at:], r.Uint64())
+	b := make([]byte, m.all[i].Bytes)
+	const period = 1021 // a prime: what is in another place differs
+	for at := range b[:min(len(b), period)] {
+		b[at] = byte(r.Uint32())
 	}
-	return b[:m.all[i].Bytes]
+	for at := period; at < len(b); at *= 2 {
+		copy(b[at:], b[:at])
+	}
+	return b
 }
 
 // fold is no sum: in another order, or with a member left out or taken twice, it gives something else.
 func fold(size int) func(r, a, b []byte) {
-	return func(r, a, b []byte) {
-		for at := 0; at < len(r); at += size {
-			carry := 1
-			for i := at; i < at+size; i++ {
-				carry += 3*int(a[i]) + int(b[i])
-				r[i], carry = byte(carry), carry>>8
-			}
-		}
+	switch size {
+	case 1:
+		return folds[uint8]
+	case 2:
+		return folds[uint16]
+	case 4:
+		return folds[uint32]
 	}
+	return folds[uint64]
+}
+
+func folds[T uint8 | uint16 | uint32 | uint64](r, a, b []byte) {
+	x, y, z := elements[T](r), elements[T](a), elements[T](b)
+	for i := range x {
+		x[i] = 3*y[i] + z[i] + 1
+	}
+}
+
+func elements[T any](b []byte) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
 }
 
 // result is what a member must get.
