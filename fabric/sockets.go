@@ -19,7 +19,7 @@ import (
 
 // Options configure Sockets.
 type Options struct {
-	// Name is what peers learn as Conn.Peer, at most 255 bytes. With keys it
+	// Name is what peers learn as Conn.Peer, 1 to 255 bytes. With keys it
 	// must be the name in the certificate.
 	Name string
 	// Keys turns every TCP connection into mutual TLS. Without them TCP stays

@@ -432,7 +432,7 @@ func TestLauncherKilled(t *testing.T) {
 			}
 			return true
 		})
-		if got := millrace(t, dir, "group", "status", name); got.code != exitBadInput || !strings.Contains(got.stderr, "has ended without saying so") {
+		if got := millrace(t, dir, "group", "status", name); got.code != exitBadInput || !strings.Contains(got.stderr, "has ended without saying so") || !strings.Contains(got.stderr, "train --resume") {
 			t.Errorf("%+v", got)
 		}
 		at, err := filepath.Glob(filepath.Join(dir, name, "checkpoints", "*"))

@@ -204,7 +204,8 @@ var errTooMany = errors.New("collective: too many calls under way, or names")
 
 // Request asks for an operation.
 type Request struct {
-	// Name tells calls apart: those of the same name match in the order of their starts, others need no order.
+	// Name tells calls apart: those of the same name match in the order of their starts, others need no order. A view
+	// knows MaxNames of them for good: what is done again and again has one name.
 	Name string
 	Kind Kind
 	Op   Op // for reductions

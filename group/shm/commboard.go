@@ -2,7 +2,7 @@ package shm
 
 import "sync/atomic"
 
-// commBoard is what a member of a Comm shows the others: counts of pieces, over all operations of the view.
+// commBoard is what a member of a Comm shows the others: counts of pieces, over all exchanges of the view.
 type commBoard board
 
 // count is a stage that pieces go through.

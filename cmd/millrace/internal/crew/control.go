@@ -62,7 +62,7 @@ func OpenControl(dir rundir.Dir) (*Control, error) {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", now.Control)
 		if err != nil {
-			return nil, fmt.Errorf("process %d, which kept the run's workers, has ended without saying so (%w)", now.PID, err)
+			return nil, fmt.Errorf("process %d, which kept the run's workers, has ended without saying so (%w); millrace train --resume %s goes on", now.PID, err, dir.Path())
 		}
 		return conn, nil
 	}
