@@ -199,7 +199,7 @@ func (h *hunt) struck() (kill, error) {
 	case aimFreeze:
 		at, doing, err = h.take().stop()
 	case aimReduce:
-		at, doing, err = h.trapped(h.take(), sendsData, 1+h.random.Int64N(30))
+		at, doing, err = h.trapped(h.take(), reduces, 1+h.random.Int64N(30))
 	case aimToken:
 		at, doing, err = h.trapped(h.take(), sendsToken, 1)
 	case aimView:

@@ -7,14 +7,13 @@ import (
 
 	"millrace.dev/fabric"
 	"millrace.dev/group/protocol"
-	"millrace.dev/group/reduce"
 )
 
 // Points at which a worker can be told to kill itself.
 const (
-	sendsData  = "data"  // of a reduction
-	sendsToken = "token" // it is prepared, nobody knows
-	sendsView  = "view"  // a vote or a change of the view goes round
+	reduces    = "reduce" // its part of the gradient is complete, the sum is not
+	sendsToken = "token"  // it is prepared, nobody knows
+	sendsView  = "view"   // a vote or a change of the view goes round
 )
 
 // messageType is the type of frames with a message of the protocol.
@@ -49,12 +48,15 @@ func (t *trap) at(point string) {
 	}
 }
 
+// reducing is called when the worker begins to wait for a sum: it dies in the midst of that.
+func (t *trap) reducing() {
+	if a := t.armed.Load(); a != nil && a.point == reduces {
+		go t.at(reduces)
+	}
+}
+
 // sending looks at a frame before it is sent.
 func (t *trap) sending(h fabric.Header, body []byte) {
-	if h.Type >= reduce.FirstType && h.Type <= reduce.LastType {
-		t.at(sendsData)
-		return
-	}
 	if h.Type != messageType {
 		return
 	}

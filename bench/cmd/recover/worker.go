@@ -171,7 +171,7 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 	}()
 	var room room
 	for last.Load() == 0 || m.step < last.Load() {
-		if err := turn(ctx, w, m, &room, doing, t.tell); err != nil {
+		if err := turn(ctx, w, m, &room, doing, net, t.tell); err != nil {
 			return err
 		}
 		if hold.Swap(false) {
@@ -188,7 +188,7 @@ func (s *spec) run(orders *bufio.Scanner, t *teller) error {
 func logDir(dir, name string) string { return filepath.Join(dir, name+"-log") }
 
 // turn takes one step.
-func turn(ctx context.Context, w *group.Worker, m *model, room *room, doing *phase, tell func(line)) error {
+func turn(ctx context.Context, w *group.Worker, m *model, room *room, doing *phase, net *trap, tell func(line)) error {
 	step, err := w.Begin(ctx)
 	if err != nil {
 		return err
@@ -200,6 +200,7 @@ func turn(ctx context.Context, w *group.Worker, m *model, room *room, doing *pha
 		m.gradient(w.Gradients(), step.Number, step.Epoch, step.Shares, step.Ready)
 	}
 	doing.set(inReduce)
+	net.reducing()
 	computed := now()
 	r, err := step.Commit(ctx, report)
 	at := now()
