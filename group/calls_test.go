@@ -158,10 +158,7 @@ func TestCallsAcrossViews(t *testing.T) {
 	}
 	c := newCrew(t, 3)
 	ctx := c.deadline()
-	var hands []*hand
-	for _, m := range c.founders {
-		hands = append(hands, c.start(m))
-	}
+	hands := c.found()
 	var all sync.WaitGroup
 	for i, h := range hands {
 		calls := &callers{w: h.Worker, bit: 1 << i}

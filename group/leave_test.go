@@ -22,10 +22,7 @@ func TestWhoKeepsTheState(t *testing.T) {
 			register := &fallible{}
 			c.config = func(config *Config) { config.Authority = ByRegister(register) }
 			ctx := c.deadline()
-			var hands []*hand
-			for _, m := range c.founders {
-				hands = append(hands, c.start(m))
-			}
+			hands := c.found()
 			var all sync.WaitGroup
 			for i, h := range hands {
 				last := map[string]uint64{"goes": 20, "dies": 9}[end[i]]

@@ -21,10 +21,7 @@ import (
 func (c *crew) train(last uint64, told func(h *hand, i int, s *Step, r Result)) []*hand {
 	c.t.Helper()
 	ctx := c.deadline()
-	var hands []*hand
-	for _, m := range c.founders {
-		hands = append(hands, c.start(m))
-	}
+	hands := c.found()
 	var all sync.WaitGroup
 	for i, h := range hands {
 		all.Go(func() {

@@ -97,6 +97,14 @@ func (c *crew) start(self Member, join ...string) *hand {
 	return h
 }
 
+// found starts all founders.
+func (c *crew) found() (hands []*hand) {
+	for _, m := range c.founders {
+		hands = append(hands, c.start(m))
+	}
+	return hands
+}
+
 func (h *hand) stop() {
 	h.Close()     //nolint:errcheck // the test is over
 	h.net.Close() //nolint:errcheck

@@ -346,11 +346,15 @@ func (c *Call) Waiting() (ranks []int, what string) {
 		}
 	}
 	slices.Sort(ranks)
-	if c.task.algorithm == Shared && len(ranks) == 0 {
+	switch {
+	case c.task.algorithm != Shared:
+	case len(ranks) > 0:
+		return ranks, fmt.Sprintf("%s %q: waiting for ranks %v to start it", c.id.kind, c.req.Name, ranks)
+	default:
 		return nil, fmt.Sprintf("%s %q: waiting for its turn in shared memory, or the others' parts", c.id.kind, c.req.Name)
 	}
 	return ranks, fmt.Sprintf("%s %q: %d of %d parts are complete; waiting for ranks %v", c.id.kind, c.req.Name,
-		max(0, len(c.lanes)-c.left), len(c.lanes), ranks)
+		len(c.lanes)-c.left, len(c.lanes), ranks)
 }
 
 // slice is a part of a buffer.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -358,6 +360,16 @@ func TestSharedEndsWithTheView(t *testing.T) {
 	var calls []*Call
 	for _, w := range workers[:2] { // the third never comes
 		calls = append(calls, startSum(t, w, "incomplete", 10))
+	}
+	ranks, what := calls[0].Waiting()
+	for start := time.Now(); !slices.Equal(ranks, []int{2}) && time.Since(start) < ample; time.Sleep(time.Millisecond) {
+		ranks, what = calls[0].Waiting() // for rank 1 until its word has come
+	}
+	if !strings.Contains(what, "ranks [2] to start it") {
+		t.Errorf("rank 0 waits for %v: %s", ranks, what)
+	}
+	if _, what := calls[1].Waiting(); !strings.Contains(what, "its turn") {
+		t.Errorf("rank 1: %s", what)
 	}
 	lost := errors.New("a member is lost")
 	for _, w := range workers {

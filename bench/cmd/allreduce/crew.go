@@ -77,12 +77,12 @@ func output(name string, args ...string) string {
 
 // crew is the ranks of a library.
 type crew struct {
-	library library
-	n       int
-	loaded  map[string]bool
-	ranks   []*rank
-	cmds    []*exec.Cmd
-	dir     string
+	of     library
+	n      int
+	loaded map[string]bool
+	ranks  []*rank
+	cmds   []*exec.Cmd
+	dir    string
 }
 
 // rank is the connection to one rank.
@@ -96,7 +96,7 @@ func serveCrew(kind string) error {
 	if !known {
 		return fmt.Errorf("unknown library %q", kind)
 	}
-	c := &crew{library: l, loaded: map[string]bool{}}
+	c := &crew{of: l, loaded: map[string]bool{}}
 	defer c.stop()
 	answers := json.NewEncoder(os.Stdout)
 	lines := bufio.NewScanner(os.Stdin)
@@ -114,7 +114,7 @@ func serveCrew(kind string) error {
 
 func (c *crew) answer(words []string) (any, error) {
 	if len(words) == 1 && words[0] == "info" {
-		return map[string]any{"name": c.library.name, "version": c.library.version, "settings": c.library.settings}, nil
+		return map[string]any{"name": c.of.name, "version": c.of.version, "settings": c.of.settings}, nil
 	}
 	if len(words) < 3 {
 		return nil, fmt.Errorf("unknown request %q", words)
@@ -180,7 +180,7 @@ func (c *crew) start(n int) error {
 		return err
 	}
 	defer l.Close()
-	for _, cmd := range c.library.commands(n, dir) {
+	for _, cmd := range c.of.commands(n, dir) {
 		if cmd.Env == nil {
 			cmd.Env = os.Environ()
 		}
@@ -196,7 +196,7 @@ func (c *crew) start(n int) error {
 	for range n {
 		conn, err := l.Accept()
 		if err != nil {
-			return fmt.Errorf("the ranks of %s do not come: %w", c.library.name, err)
+			return fmt.Errorf("the ranks of %s do not come: %w", c.of.name, err)
 		}
 		r := &rank{conn, bufio.NewReader(conn)}
 		var number int
